@@ -1,0 +1,148 @@
+#include "hook/torch/observer.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <exception>
+#include <string_view>
+
+#include "audit/operator_rules.h"
+#include "audit/verdict.h"
+#include "hook/torch/core.h"
+#include "hook/torch/findings.h"
+#include "hook/torch/operands.h"
+
+namespace device_audit::hook {
+namespace {
+
+// RecordFunction decides about outputs for all calls alike, which would cost every operator. It reads the flag after
+// the start callbacks, so one call can still be asked for its outputs. The member is private: an explicit instantiation
+// may name it.
+template <auto Member>
+struct ReachStepCallbacks {
+  friend at::StepCallbacks& step_callbacks(at::RecordFunction& function) { return function.*Member; }
+};
+template struct ReachStepCallbacks<&at::RecordFunction::step_callbacks_>;
+at::StepCallbacks& step_callbacks(at::RecordFunction& function);
+
+void ask_for_outputs(const at::RecordFunction& function) {
+  step_callbacks(const_cast<at::RecordFunction&>(function)).needs_outputs_ = true;
+}
+
+std::optional<c10::OperatorHandle> handle_of(const at::RecordFunction& function) {
+  const auto name = function.operator_name();
+  return name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
+}
+
+// What an operator was called with. Only while its start callback runs are the arguments there.
+std::unique_ptr<OperatorCall> describe_call(const at::RecordFunction& function) {
+  auto call = std::make_unique<OperatorCall>();
+  call->name = function.name();
+  call->overload = function.overload_name();
+  if (const auto handle = handle_of(function); handle && handle->hasSchema()) {
+    call->operands = operands_of(handle->schema(), function.inputs());
+  }
+  return call;
+}
+
+bool is_composite(const at::RecordFunction& function) {
+  const auto handle = handle_of(function);
+  return handle && handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
+std::vector<std::string> chain_to(const ThreadState& thread, std::size_t depth) {
+  std::vector<std::string> chain;
+  for (std::size_t i = 0; i <= depth; ++i) chain.emplace_back(thread.open[i].function->name());
+  return chain;
+}
+
+std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function) {
+  ThreadState& thread = this_thread();
+  if (*thread.guard != 0) return nullptr;
+  thread.observed.store(thread.observed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (thread.depth >= kOpenOperators) return nullptr;
+  OpenOperator& open = thread.open[thread.depth++];
+  open.function = &function;
+  open.uncaught = std::uncaught_exceptions();
+  open.moved_inside = open.reported = false;
+  const DevicesMet met = devices_met(function.inputs());
+  thread.seen |= met.seen;
+  if (!met.several || met.opaque) return nullptr;
+
+  const Unobserved unobserved;
+  open.call = describe_call(function);
+  if (met.seen & device_bit(c10::Device(c10::DeviceType::Meta))) ask_for_outputs(function);
+  return nullptr;
+}
+
+// The innermost operator that an error left is the one that raised it; the draft is kept while the error goes on
+// outwards.
+void raised(ThreadState& thread, std::size_t depth, OpenOperator& open, const at::RecordFunction& function) {
+  if (!thread.draft || thread.draft->thrown != thread.thrown.serial) {
+    Draft& draft = thread.draft.emplace();
+    draft.thrown = thread.thrown.serial;
+    draft.identity = function.name();
+    if (open.call) {
+      draft.call = std::move(*open.call);
+    } else {
+      draft.call.name = function.name();
+      draft.call.overload = function.overload_name();
+    }
+    draft.call.chain = chain_to(thread, depth);
+  }
+  if (depth > 0) return;
+  if (const Judgement judgement = judge_raised(thread.thrown.failure); judgement.verdict != Verdict::none) {
+    report_raised(thread, *thread.draft, judgement);
+  }
+  thread.draft.reset();
+}
+
+void ran(ThreadState& thread, std::size_t depth, OpenOperator& open, const at::RecordFunction& function) {
+  thread.draft.reset();
+  if (!open.call) return;
+  OperatorCall& call = *open.call;
+  if (const OperatorRule* rule = find_operator_rule(call.name); rule && rule->use == OperandUse::copy) {
+    for (std::size_t i = 0; i < depth; ++i) thread.open[i].moved_inside = true;
+  }
+  if (open.reported) return;
+  call.outputs = devices_of_results(function.outputs());
+  const Judgement judgement = judge_ran(call, is_composite(function), open.moved_inside);
+  if (judgement.verdict == Verdict::none) return;
+  call.chain = chain_to(thread, depth);
+  for (std::size_t i = 0; i < depth; ++i) thread.open[i].reported = true;
+  report_ran(thread, call, function.name(), judgement);
+}
+
+void ended(const at::RecordFunction& function, at::ObserverContext*) {
+  ThreadState& thread = this_thread();
+  if (*thread.guard != 0) return;
+  // Operators that end on another thread than they began on leave their entry behind; it goes with the first one below
+  // it.
+  std::size_t depth = thread.depth;
+  while (depth > 0 && thread.open[depth - 1].function != &function) --depth;
+  if (depth == 0) return;
+  thread.depth = --depth;
+  OpenOperator& open = thread.open[depth];
+  const bool has_raised = std::uncaught_exceptions() > open.uncaught;
+  if (!has_raised && !open.call && !thread.draft) return;
+
+  const Unobserved unobserved;
+  if (has_raised) {
+    raised(thread, depth, open, function);
+  } else {
+    ran(thread, depth, open, function);
+  }
+  open.call.reset();
+}
+
+}  // namespace
+
+void observe() {
+  at::addGlobalCallback(
+      at::RecordFunctionCallback(&started, &ended).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+}
+
+void error_thrown(void* object, const void* type) {
+  keep(this_thread().thrown, object, type);
+}
+
+}  // namespace device_audit::hook
