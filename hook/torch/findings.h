@@ -2,7 +2,7 @@
 #pragma once
 
 #include "audit/verdict.h"
-#include "hook/python/uncaught.h"
+#include "hook/python/stack.h"
 #include "hook/torch/thread.h"
 
 namespace device_audit::hook {

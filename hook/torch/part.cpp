@@ -5,7 +5,7 @@
 #include <exception>
 #include <string>
 
-#include "hook/python/uncaught.h"
+#include "hook/python/stack.h"
 #include "hook/torch/core.h"
 #include "hook/torch/findings.h"
 #include "hook/torch/observer.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "audit/finding.h"
-#include "hook/python/uncaught.h"
+#include "hook/python/stack.h"
 
 namespace device_audit::hook {
 

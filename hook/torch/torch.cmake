@@ -33,5 +33,13 @@ if(torch_root)
   target_link_libraries(torch::torch INTERFACE torch::c10)
   # libtorch_cpu finds its CUDA libraries by its own RPATH when it is loaded, not when we are linked.
   target_link_options(torch::torch INTERFACE -Wl,--unresolved-symbols=ignore-in-shared-libs)
+
+  # torch::program: what a LibTorch program links. Nothing in it refers to libtorch_cuda, which registers itself when it is loaded.
+  add_library(torch::program INTERFACE IMPORTED)
+  target_link_libraries(torch::program INTERFACE torch::torch)
+  if(EXISTS ${torch_root}/lib/libtorch_cuda.so)
+    target_link_options(torch::program INTERFACE -Wl,--no-as-needed ${torch_root}/lib/libtorch_cuda.so -Wl,--as-needed)
+  endif()
+  target_link_options(torch::program INTERFACE -Wl,-rpath,${torch_root}/lib)
   message(STATUS "torch ${DEVICE_AUDIT_TORCH_VERSION} in ${torch_root}")
 endif()

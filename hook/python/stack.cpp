@@ -1,0 +1,92 @@
+#include "hook/python/stack.h"
+
+#include <array>
+#include <exception>
+#include <string_view>
+
+#include "hook/python/frame.h"
+#include "hook/python/session.h"
+
+namespace device_audit::python {
+namespace {
+
+// How far out the user's own line is looked for: a stack of library code alone can be as deep as Python allows.
+constexpr int kDeepestSite = 256;
+
+// Calls `visit(frame, code)` for this thread's frames, innermost first, until it returns false.
+template <class Visit>
+void walk(const Api& python, Visit visit) {
+  Reference frame(python, python.PyThreadState_GetFrame(python.PyGILState_GetThisThreadState()));
+  while (frame) {
+    Reference code(python, python.PyFrame_GetCode(frame.get()));
+    if (!visit(frame.get(), code.get())) return;
+    frame = Reference(python, python.PyFrame_GetBack(frame.get()));
+  }
+}
+
+}  // namespace
+
+bool available() {
+  return askable() != nullptr;
+}
+
+// Exceptions are caught by type, here and below: the one by which Python ends a thread has none, and must pass.
+std::vector<Frame> stack(std::size_t limit) try {
+  std::vector<Frame> frames;
+  if (limit == 0) return frames;
+  if (Session session; session) {
+    const Api& python = session.python();
+    walk(python, [&](Object* frame, Object* code) {
+      frames.push_back(describe(python, code, python.PyFrame_GetLineNumber(frame)));
+      return frames.size() < limit;
+    });
+  }
+  read_code(frames);
+  return frames;
+} catch (const std::exception&) {
+  return {};
+}
+
+Site site() try {
+  Session session;
+  if (!session) return {};
+  const Api& python = session.python();
+  std::array<Site, 3> innermost{};  // by owner
+  int left = kDeepestSite;
+  walk(python, [&](Object* frame, Object* code) {
+    const Owner owner = owner_of_code(python, code);
+    Site& place = innermost[static_cast<std::size_t>(owner)];
+    if (!place.code) place = {code, instruction_of(python, frame)};
+    return owner != Owner::user && --left > 0;
+  });
+  for (Owner owner : {Owner::user, Owner::torch, Owner::python}) {
+    if (const Site& place = innermost[static_cast<std::size_t>(owner)]; place.code) return place;
+  }
+  return {};
+} catch (const std::exception&) {
+  return {};
+}
+
+const Frame* site_of(const std::vector<Frame>& frames) {
+  const Frame* torch = nullptr;
+  for (const Frame& frame : frames) {
+    if (!frame.library) return &frame;
+    if (!frame.standard && !torch) torch = &frame;
+  }
+  return torch || frames.empty() ? torch : &frames.front();
+}
+
+std::string version() try {
+  const Api* python = api();
+  if (!python) return {};
+  const std::string_view whole = python->Py_GetVersion();  // "3.11.7 (main, ...) \n[GCC ...]"
+  return std::string(whole.substr(0, whole.find(' ')));
+} catch (const std::exception&) {
+  return {};
+}
+
+void after_fork_in_child() {
+  forget_other_threads();
+}
+
+}  // namespace device_audit::python
