@@ -1,0 +1,22 @@
+# The target `cases`: every C++ program of the folder DEVICE_AUDIT_CASES, built with debug information into build/cases.
+
+add_custom_target(cases)
+if(DEVICE_AUDIT_CASES)
+  file(GLOB cases CONFIGURE_DEPENDS ${DEVICE_AUDIT_CASES}/*.cpp)
+  set(first "")
+  foreach(source IN LISTS cases)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(case_${name} EXCLUDE_FROM_ALL ${source})
+    set_target_properties(case_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/cases)
+    target_compile_options(case_${name} PRIVATE -g)
+    target_link_libraries(case_${name} PRIVATE torch::program)
+    # torch/torch.h takes half a minute: parsed once.
+    if(first)
+      target_precompile_headers(case_${name} REUSE_FROM ${first})
+    else()
+      target_precompile_headers(case_${name} PRIVATE <torch/torch.h>)
+      set(first case_${name})
+    endif()
+    add_dependencies(cases case_${name})
+  endforeach()
+endif()
