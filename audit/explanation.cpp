@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "audit/libraries.h"
+
 namespace device_audit {
 namespace {
 
@@ -104,20 +106,36 @@ std::string hexadecimal(std::uintptr_t value) {
   return buffer.data();
 }
 
+// Python's own frames say nothing beside a Python stack, and what torch does not export has no name to show.
+bool is_worth_showing(const Finding& finding, const NativeFrame& frame) {
+  if (frame.library < 0) return !frame.function.empty();
+  switch (owner_of_library(finding.libraries[static_cast<std::size_t>(frame.library)].path)) {
+    case LibraryOwner::user:
+      return true;
+    case LibraryOwner::torch:
+      return !frame.function.empty();
+    default:
+      return false;
+  }
+}
+
 std::string native_stack(const Finding& finding) {
-  constexpr std::size_t kShown = 16;
+  constexpr std::size_t kShown = 12;
   std::string text;
-  for (std::size_t i = 0; i < std::min(kShown, finding.native.size()); ++i) {
-    const NativeFrame& frame = finding.native[i];
+  std::size_t shown = 0;
+  for (const NativeFrame& frame : finding.native) {
+    if (shown == kShown || !is_worth_showing(finding, frame)) continue;
     std::string where = hexadecimal(frame.offset);
     if (frame.library >= 0) {
       const std::string& path = finding.libraries[static_cast<std::size_t>(frame.library)].path;
       where = path.substr(path.rfind('/') + 1) + "+" + where;
     }
-    text += line_of(i ? "" : "native", frame.function.empty() ? where : frame.function + "  " + where);
+    text += line_of(shown++ ? "" : "native", frame.function.empty() ? where : frame.function + "  " + where);
   }
-  if (finding.native.size() > kShown)
-    text += line_of("", "... " + std::to_string(finding.native.size() - kShown) + " more in the report");
+  if (finding.native.size() > shown) {
+    text += line_of(shown ? "" : "native",
+                    "... all " + std::to_string(finding.native.size()) + " frames are in the report");
+  }
   return text;
 }
 

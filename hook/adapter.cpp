@@ -208,7 +208,9 @@ void start_audit(const MappedTorch& torch) {
   if (path.size()) {
     why.clear();
     if (const char* refusal = start_adapter(path.c_str())) {
-      why << path.view() << ": " << refusal;
+      if (!std::string_view(refusal).starts_with(path.view()))
+        why << path.view() << ": ";  // the loader names it itself
+      why << refusal;
     } else {
       part_fork_handlers = {part.fork_prepare, part.fork_parent, part.fork_child};
       __atomic_store_n(&running, true, __ATOMIC_RELEASE);

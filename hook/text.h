@@ -32,7 +32,7 @@ class Text {
       length = capacity_ - size_ - 1;
       cut_ = true;
     }
-    __builtin_memcpy(data_ + size_, text.data(), length);
+    if (length > 0) __builtin_memcpy(data_ + size_, text.data(), length);
     data_[size_ += length] = '\0';
     return *this;
   }

@@ -21,14 +21,14 @@ struct Runtime {
 
 // One process may hold several C++ runtimes, most of them out of reach of RTLD_NEXT (Python loads libstdc++
 // RTLD_LOCAL), and an exception thrown by another than the one that allocated it aborts the program. The vtable of the
-// type_info tells: it lies in the runtime that the throwing library was linked to.
+// type_info tells: it lies in the runtime that the throwing library is bound to. Where that runtime does not export the
+// function, or the program has a copy of the vtable (it is not position-independent), the first one behind us is what
+// the call would have reached without us. Neither dladdr nor dlsym: they wait for the loader's lock, which another
+// thread may hold while a constructor of a library waits for this one.
 Runtime find_runtime(const void* vtable) {
-  const auto data = reinterpret_cast<std::uintptr_t>(vtable);
-  // A program that is not position-independent has a copy of the vtable; the functions it points to are still the
-  // runtime's.
-  const auto code = *static_cast<const std::uintptr_t*>(vtable);
+  const auto address = reinterpret_cast<std::uintptr_t>(vtable);
   const auto self = reinterpret_cast<std::uintptr_t>(&find_runtime);
-  Runtime by_data{}, by_code{}, next{};
+  Runtime holder{}, next{};
   bool after_us = false, next_is_hook = false;
   unsigned long long index = 0;
   for_each_object([&](const dl_phdr_info& object) {
@@ -37,21 +37,19 @@ Runtime find_runtime(const void* vtable) {
       after_us = true;
       return true;
     }
-    const std::uintptr_t function = exported_function(object, throw_name);
-    if (!function) return true;
-    const Runtime runtime{object.dlpi_addr, function};
-    if (contains(object, data)) by_data = runtime;
-    if (contains(object, code)) by_code = runtime;
+    const Runtime runtime{object.dlpi_addr, exported_function(object, throw_name)};
+    if (!runtime.throw_function) return true;
+    if (contains(object, address)) holder = runtime;
     if (after_us && !next.throw_function) {
       next = runtime;
       next_is_hook = at_start && !exported_function(object, "__cxa_begin_catch");
     }
     return true;
   });
-  Runtime found = by_data.throw_function ? by_data : by_code.throw_function ? by_code : next;
+  if (!holder.throw_function) return next;
   // Another preloaded hook of the same name, such as a sanitizer's, had this call without us: it gets it.
-  if (next_is_hook) found.throw_function = next.throw_function;
-  return found;
+  if (next_is_hook) holder.throw_function = next.throw_function;
+  return holder;
 }
 
 // Runtimes found before, by vtable: written rarely, read without a lock. Only what holds for the objects now mapped

@@ -12,6 +12,8 @@
 namespace device_audit::python {
 namespace {
 
+constinit std::atomic<const Api*> found{nullptr};
+
 constexpr int kOldest = 9;  // Python 3.9: the first with PyThreadState_GetFrame
 
 int minor_of(std::string_view version) {
@@ -79,10 +81,13 @@ std::unique_ptr<const Api> search() {
 
 }  // namespace
 
+const Api* known_api() {
+  return found.load(std::memory_order_acquire);
+}
+
 const Api* api() {
-  static constinit std::atomic<const Api*> found{nullptr};
   static constinit std::atomic<unsigned long long> searched_at{0};
-  if (const Api* python = found.load(std::memory_order_acquire)) return python;
+  if (const Api* python = known_api()) return python;
   const unsigned long long now = libraries_mapped();
   if (searched_at.load(std::memory_order_relaxed) == now) return nullptr;
   std::unique_ptr<const Api> python = search();
@@ -157,12 +162,13 @@ Reference function_of(const Api& python, Object* code) {
   return (python.minor >= 11 ? qualified : plain).of(python, code);
 }
 
-Object* last_exception(const Api& python) {
+Reference last_exception(const Api& python) {
   Object* error = python.minor >= 12 ? python.PySys_GetObject("last_exc") : nullptr;
   if (!error) error = python.PySys_GetObject("last_value");  // before 3.12, and where only this one was set
-  if (!error) return nullptr;
+  if (!error) return {};
   Reference type(python, python.PyObject_Type(error));
-  return python.PyType_IsSubtype(type.get(), *python.PyExc_BaseException) ? error : nullptr;
+  if (!python.PyType_IsSubtype(type.get(), *python.PyExc_BaseException)) return {};
+  return Reference::of(python, error);
 }
 
 }  // namespace device_audit::python

@@ -35,6 +35,7 @@ inline constexpr int kNoArguments = 0x0004;  // METH_NOARGS
   X(9, Object* (*)(const char*, ...), Py_BuildValue, "")                                         \
   X(9, int (*)(), PyGILState_Ensure, "")                                                         \
   X(9, void (*)(int), PyGILState_Release, "")                                                    \
+  X(9, int (*)(), PyGILState_Check, "")                                                          \
   X(9, ThreadState* (*)(), PyGILState_GetThisThreadState, "")                                    \
   X(9, ThreadState* (*)(), PyEval_SaveThread, "")                                                \
   X(9, void (*)(ThreadState*), PyEval_RestoreThread, "")                                         \
@@ -88,6 +89,9 @@ struct Api {
 // The Python of this process; null where there is none (yet), or one older than 3.9. Any thread, with or without the
 // GIL.
 const Api* api();
+
+// The same if it was found before; it is not looked for.
+const Api* known_api();
 
 // Whether PyGILState_Ensure is right on this thread now: it has a state, of the main interpreter, which is not
 // finalising. Without the GIL.
@@ -166,8 +170,8 @@ int instruction_of(const Api& python, Object* frame);
 // The name of a code object's function, with its classes (`Net.forward`) from 3.11 on. Null on failure.
 Reference function_of(const Api& python, Object* code);
 
-// What the interpreter, or whoever else prints the error that ends a program, left in `sys`. Borrowed; null where
-// nothing, or no exception, was left.
-Object* last_exception(const Api& python);
+// What the interpreter, or whoever else prints the error that ends a program, left in `sys`. Null where nothing, or no
+// exception, was left.
+Reference last_exception(const Api& python);
 
 }  // namespace device_audit::python

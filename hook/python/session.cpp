@@ -19,19 +19,19 @@ constinit std::atomic<int> inside{0};
 constinit std::atomic<void (*)()> last_question{nullptr};
 
 // A thread that waits for the GIL when finalisation begins never comes back (pitfall P36): let those finish first.
-void close(const Api& python) {
+void close_behind_the_last() {
   open = false;  // sequentially consistent, as is the count: a thread either sees the gate closed or is seen inside
-  if (inside == 0) return;
-  ThreadState* state = python.PyEval_SaveThread();
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (inside != 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(50us);
-  python.PyEval_RestoreThread(state);
 }
 
-Object* at_python_exit(Object*, Object*) {
+// Without the GIL, as threads inside need it, and the function may take locks that are held while others wait for it.
+Object* at_python_exit(Object* /*module*/, Object* /*none*/) {
   const Api& python = *api();
+  ThreadState* state = python.PyEval_SaveThread();
   if (auto function = last_question.exchange(nullptr)) function();
-  close(python);
+  close_behind_the_last();
+  python.PyEval_RestoreThread(state);
   return python.Py_BuildValue("");  // None
 }
 
@@ -45,7 +45,8 @@ void register_with_atexit(const Api& python) {
   static constinit Attribute register_name{"register"};
   Reference add = register_name.of(python, module);
   Reference function(python, add ? python.PyCFunction_NewEx(&method, nullptr, nullptr) : nullptr);
-  if (function) Reference(python, python.PyObject_CallFunctionObjArgs(add.get(), function.get(), nullptr));
+  const Reference done(python,
+                       function ? python.PyObject_CallFunctionObjArgs(add.get(), function.get(), nullptr) : nullptr);
   python.PyErr_Clear();  // then Py_IsFinalizing alone keeps the gate
 }
 
@@ -81,13 +82,16 @@ void before_the_gate_closes(void (*function)()) {
   Session session;
   if (!session || registered) return;
   const Api& python = session.python();
-  Reference(python, python.PyImport_ImportModuleLevel("atexit", nullptr, nullptr, nullptr, 0));
+  const Reference module(python, python.PyImport_ImportModuleLevel("atexit", nullptr, nullptr, nullptr, 0));
   python.PyErr_Clear();
   register_with_atexit(python);
 }
 
-void forget_other_threads() {
+void renew_in_child() {
   inside = 0;
+  // Python's own fork holds the GIL over it. After another the GIL may belong to a thread that is not in this process.
+  const Api* python = known_api();
+  if (python && python->Py_IsInitialized() && !python->PyGILState_Check()) open = false;
 }
 
 }  // namespace device_audit::python

@@ -48,11 +48,12 @@ class Session {
 // The Python that a Session would ask now on this thread, null: none. Takes nothing, changes nothing.
 const Api* askable();
 
-// Has `function` called once, before Python finalises, on the finalising thread with the GIL held; then the gate is
-// closed for good.
+// Has `function` called once, before Python finalises, on the finalising thread without the GIL; then the gate is
+// closed for good. Imports `atexit`, so it is called where an import is no surprise; without a Python, the first
+// Session that finds `atexit` imported does the rest.
 void before_the_gate_closes(void (*function)());
 
-// In a forked child, before it asks: the other threads that were inside are not in it.
-void forget_other_threads();
+// In a forked child, on its only thread, before it asks.
+void renew_in_child();
 
 }  // namespace device_audit::python

@@ -12,7 +12,8 @@
 namespace device_audit::python {
 namespace {
 
-constexpr std::size_t kLongest = 1000;  // bytes of a line that are kept
+constexpr std::size_t kLongest = 1000;       // bytes of a line that are kept
+constexpr std::size_t kLongestRead = 65536;  // before its indent is taken off
 
 class File {
  public:
@@ -67,8 +68,7 @@ std::string source_line(const std::string& file, int number) {
   File source(file.c_str());
   std::string line;
   int breaks_left = number - 1;
-  bool whole = false;
-  for (std::string_view block = source.next(); !block.empty() && !whole; block = source.next()) {
+  for (std::string_view block = source.next(); !block.empty(); block = source.next()) {
     while (breaks_left > 0 && !block.empty()) {
       const std::size_t end = block.find('\n');
       block.remove_prefix(end == std::string_view::npos ? block.size() : end + 1);
@@ -76,8 +76,8 @@ std::string source_line(const std::string& file, int number) {
     }
     if (breaks_left > 0) continue;
     const std::size_t end = block.find('\n');
-    whole = end != std::string_view::npos;
-    line.append(block.substr(0, std::min(end, 4 * kLongest - std::min(line.size(), 4 * kLongest))));
+    line += block.substr(0, end);
+    if (end != std::string_view::npos || line.size() > kLongestRead) break;
   }
   line = trimmed(std::move(line));
   cut(line);

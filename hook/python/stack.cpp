@@ -86,7 +86,7 @@ std::string version() try {
 }
 
 void after_fork_in_child() {
-  forget_other_threads();
+  renew_in_child();
 }
 
 }  // namespace device_audit::python

@@ -58,14 +58,16 @@ struct Uncaught {
   std::vector<Frame> stack;  // of its traceback, innermost first, at most 64
 };
 
-// Has `function` called once before Python finalises, on the finalising thread, with the error that was printed as
-// uncaught (or was left in `sys` by whoever printed it: a debugger, a test runner), or null: no error, SystemExit, an
-// interactive session. Afterwards Python is not asked again. By Python's own `atexit`; sys.excepthook is not touched.
-// Not called where Python never finalises (os._exit, a signal, a C++ program that leaves it running). Where there is no
-// Python yet, it is registered at the first question to one that has imported `atexit`, as torch does.
+// Has `function` called once before Python finalises, on the finalising thread without the GIL, with the error that was
+// printed as uncaught (or was left in `sys` by whoever printed it: a debugger, a test runner), or null: no error,
+// SystemExit, an interactive session. Afterwards Python is not asked again. By Python's own `atexit`; sys.excepthook is
+// not touched. Not called where Python never finalises (os._exit, a signal, a C++ program that leaves it running).
+// Where there is no Python yet, it is registered at the first question to one that has imported `atexit`, as torch
+// does.
 void at_exit(void (*function)(const Uncaught* error));
 
-// In a forked child, before anything else here.
+// In a forked child, on its only thread, before anything else here. A child of a fork that Python does not know of, on
+// a thread that did not hold the GIL, asks nothing.
 void after_fork_in_child();
 
 }  // namespace device_audit::python

@@ -71,8 +71,8 @@ std::optional<Uncaught> uncaught() {
     const Api& python = session.python();
     // At a prompt, in a notebook: errors are printed, and the program goes on.
     if (python.PySys_GetObject("ps1")) return std::nullopt;
-    if (Object* error = last_exception(python)) {
-      found = Uncaught{kind_of(python, error), text_of_error(python, error), stack_of(python, error)};
+    if (Reference error = last_exception(python)) {
+      found = Uncaught{kind_of(python, error.get()), text_of_error(python, error.get()), stack_of(python, error.get())};
     }
   }
   if (found) read_code(found->stack);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <typeinfo>
 
 #include "hook/torch/native_stack.h"
@@ -41,6 +42,17 @@ std::string readable(const std::type_info& type) {
   return name ? name.get() : type.name();
 }
 
+// The text of classes whose what() is known to do no more than return it: another's could run user code, and the one of
+// a Python error takes the GIL and calls its __str__.
+std::string text_of(const std::type_info& type, void* object, const std::string& name) {
+  if (const auto* error = as<c10::Error>(type, object)) return error->what_without_backtrace();
+  const std::exception* known = as<std::runtime_error>(type, object);
+  if (!known) known = as<std::logic_error>(type, object);
+  if (!known && name.starts_with("torch::")) known = as<std::exception>(type, object);
+  if (known) return known->what();
+  return "";
+}
+
 }  // namespace
 
 void keep(Thrown& thrown, void* object, const void* type_address) {
@@ -50,11 +62,7 @@ void keep(Thrown& thrown, void* object, const void* type_address) {
   const auto& type = *static_cast<const std::type_info*>(type_address);
   if (!same_runtime(type)) return;
   thrown.failure.type = readable(type);
-  if (const auto* error = as<c10::Error>(type, object)) {
-    thrown.failure.text = error->what_without_backtrace();
-  } else if (const auto* exception = as<std::exception>(type, object)) {
-    thrown.failure.text = exception->what();
-  }
+  thrown.failure.text = text_of(type, object, thrown.failure.type);
   thrown.native = native_stack();
 }
 

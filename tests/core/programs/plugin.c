@@ -1,0 +1,3 @@
+__attribute__((visibility("default"))) const char* plugin(void) {
+  return "the plugin";
+}

@@ -1,0 +1,93 @@
+"""The program does what it does without us: the same output, the same exit code, the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import Program, Runner
+
+Write = Callable[[str], Program]
+
+TRAINING = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(7)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Sequential(nn.Linear(12, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 3)).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    data = torch.utils.data.TensorDataset(torch.randn(64, 12), torch.randint(3, (64,)))
+    for features, labels in torch.utils.data.DataLoader(data, batch_size=16, shuffle=True):
+        loss = nn.functional.cross_entropy(model(features.to(device)), labels.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(float(loss).hex(), device)
+    for name, parameter in model.named_parameters():
+        print(name, parameter.device, float(parameter.detach().cpu().double().sum()).hex())
+    if device.type == "cuda":
+        print(torch.cuda.device_count(), torch.cuda.memory_allocated() > 0)
+"""
+
+RAISING = """
+    import sys
+    import torch
+
+    def add(left, right):
+        return left + right
+
+    print("before")
+    sys.stderr.write("a line of the program\\n")
+    add(torch.ones(2, device="cuda"), torch.ones(2))
+"""
+
+
+@pytest.fixture(params=["audited", "preloaded"])
+def either(request: pytest.FixtureRequest) -> Runner:
+    """Both ways in: the command, and the preload alone."""
+    run = request.getfixturevalue(request.param)
+    if request.param == "preloaded":
+        return run
+    return lambda source, simulate=0: run(source, "--simulate", str(simulate))
+
+
+def test_training_on_the_cpu(program: Write, alone: Runner, either: Runner) -> None:
+    source = program(TRAINING)
+    expected = alone(source)
+    outcome = either(source)
+    assert expected.returncode == 0
+    assert expected.stdout.count("cpu") == 10
+    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr)
+
+
+def test_training_on_simulated_gpus(program: Write, alone: Runner, either: Runner) -> None:
+    source = program(TRAINING)
+    expected = alone(source, simulate=2)
+    outcome = either(source, simulate=2)
+    assert expected.returncode == 0
+    assert expected.stdout.endswith("2 True\n")
+    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr)
+    assert outcome.findings("mismatch") == []
+
+
+def test_traceback(program: Write, alone: Runner, either: Runner) -> None:
+    source = program(RAISING)
+    expected = alone(source, simulate=2)
+    outcome = either(source, simulate=2)
+    assert expected.returncode == 1
+    assert expected.stderr.startswith("a line of the program\nTraceback (most recent call last):\n")
+    assert (outcome.returncode, outcome.stdout) == (1, expected.stdout)
+    assert "device-audit: mismatch in aten::add\n" in outcome.stderr
+    assert outcome.stderr_of_program == expected.stderr
+
+
+def test_log_file_leaves_stderr_alone(program: Write, alone: Runner, audited: Runner) -> None:
+    source = program(RAISING)
+    expected = alone(source, simulate=2)
+    log = source.path.parent / "audit.log"
+    outcome = audited(source, "--simulate", "2", "--log-file", str(log))
+    assert outcome.stderr_of_program == expected.stderr
+    assert log.read_text().startswith("device-audit: mismatch in aten::add\n")

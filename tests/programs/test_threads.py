@@ -1,0 +1,42 @@
+"""Operators on threads of every kind: of an extension that keeps the GIL, ending ones, those of an ended main."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .conftest import Run
+
+THREADS, CALLS = 6, 200
+
+
+def test_threads_of_an_extension_that_keeps_the_gil(same: Run, script, programs: Path) -> None:
+    """Who waits for the GIL there, or makes a thread state for itself, waits for ever."""
+    outcome = same(*script("keeps_the_gil.py", programs / "libkeeps_the_gil.so"))
+    assert outcome.stdout == (
+        "thread states 1\n"
+        "GIL kept True states made 0 thread states 1\n"
+        "GIL kept False states made 0 thread states 1\n"
+    )
+    python, *native = outcome.journal.findings
+    assert python["site"]["function"] == "<module>"
+    assert [(each["site"], each["python"], each["operator"]) for each in native] == [
+        (None, [], "aten::mm"),
+        (None, [], "aten::add"),
+    ]
+    assert [outcome.journal.count(each) for each in native] == [2 * THREADS * CALLS] * 2
+
+
+def test_threads_that_come_and_go(same: Run, programs: Path) -> None:
+    """Eight at a time, fifty generations; operators in what runs as each of them ends count too."""
+    outcome = same(programs / "coming_and_going_threads")
+    threads = 8 * 50
+    assert outcome.stdout == f"{threads * (20 + 1 + 1 + 3)} operators\n"
+    assert sorted(outcome.journal.summary) == [
+        ("invalid", "aten::mm", threads),  # a thread_local object's destructor
+        ("invalid", "aten::mm", 3 * threads),  # a key's destructor
+        ("invalid", "aten::mm", 20 * threads),
+        ("mismatch", "aten::add", threads),
+    ]
+    (totals,) = outcome.journal.of_type("observed")
+    # Beside the two operators of a finding: the factories of their operands and results.
+    assert totals["operators"] == threads * (2 * (20 + 1 + 3) + 1) + MADE_IN_MIXED
