@@ -81,10 +81,11 @@ std::string operand_table(const Finding& finding, std::string_view folder) {
 std::string python_stack(const Finding& finding, std::string_view folder) {
   std::string text;
   std::size_t folded = 0;
+  const auto label = [&] { return text.empty() ? "python" : ""; };
   const auto unfold = [&] {
     if (folded)
-      text += line_of("", "... " + std::to_string(folded) +
-                              (folded == 1 ? " frame of torch or Python" : " frames of torch or Python"));
+      text += line_of(label(), "... " + std::to_string(folded) +
+                                   (folded == 1 ? " frame of torch or Python" : " frames of torch or Python"));
     folded = 0;
   };
   for (const Frame& frame : finding.python) {
@@ -93,8 +94,7 @@ std::string python_stack(const Finding& finding, std::string_view folder) {
       continue;
     }
     unfold();
-    text +=
-        line_of(text.empty() ? "python" : "", padded(shown_place(frame.place, folder), 40) + "  " + frame.place.code);
+    text += line_of(label(), padded(shown_place(frame.place, folder), 40) + "  " + frame.place.code);
   }
   unfold();
   return text;
@@ -104,6 +104,20 @@ std::string hexadecimal(std::uintptr_t value) {
   std::array<char, 24> buffer{};
   std::snprintf(buffer.data(), buffer.size(), "0x%zx", static_cast<std::size_t>(value));
   return buffer.data();
+}
+
+// A demangled name without its arguments, which fill lines and say little: "at::_ops::add_Tensor::call".
+std::string without_arguments(const std::string& name) {
+  // The arguments begin at the parenthesis that the last one closes; "(anonymous namespace)" and "operator()" have
+  // their own.
+  const std::size_t close = name.rfind(')');
+  if (close == std::string::npos) return name;
+  int depth = 0;
+  for (std::size_t at = close + 1; at-- > 0;) {
+    depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+    if (depth == 0) return at == 0 ? name : name.substr(0, at);
+  }
+  return name;
 }
 
 // Python's own frames say nothing beside a Python stack, and what torch does not export has no name to show.
@@ -130,7 +144,8 @@ std::string native_stack(const Finding& finding) {
       const std::string& path = finding.libraries[static_cast<std::size_t>(frame.library)].path;
       where = path.substr(path.rfind('/') + 1) + "+" + where;
     }
-    text += line_of(shown++ ? "" : "native", frame.function.empty() ? where : frame.function + "  " + where);
+    text += line_of(shown++ ? "" : "native",
+                    frame.function.empty() ? where : without_arguments(frame.function) + "  " + where);
   }
   if (finding.native.size() > shown) {
     text += line_of(shown ? "" : "native",

@@ -24,9 +24,9 @@ namespace {
 
 constexpr const char* adapter_name = "libdevice_audit_torch.so";
 
-char folder[PATH_MAX];
-device_audit_part part = {};
-bool running = false;  // `part` is filled
+constinit char folder[PATH_MAX] = {};
+constinit device_audit_part part = {};
+constinit bool running = false;  // `part` is filled
 
 // What the parts are given (bridge.h).
 
@@ -42,16 +42,20 @@ int* guard_of_thread() {
   return &guard;
 }
 
+void record_switched_off(const char* what, const char* why) {
+  FixedText<8192> members;
+  members << "\"type\":\"switched_off\",\"what\":";
+  members.quoted(std::string_view(what, strnlen(what, 256))) << ",\"why\":";
+  members.quoted(std::string_view(why, strnlen(why, 512))) << ",\"since\":" << nanoseconds(CLOCK_REALTIME);
+  append_record(members.view());
+}
+
 void switched_off(const char* what, const char* why) {
   ErrnoKept kept;
   FixedText<2048> line;
   line << "device-audit: " << what << " is switched off: " << why;
   say_line(DEVICE_AUDIT_WARN, line.view());
-  FixedText<2048> members;
-  members << "\"type\":\"switched_off\",\"what\":";
-  members.quoted(what) << ",\"why\":";
-  members.quoted(std::string_view(why, strnlen(why, 256))) << ",\"since\":" << nanoseconds(CLOCK_REALTIME);
-  append_record(members.view());
+  record_switched_off(what, why);
 }
 
 constexpr device_audit_core core = {
@@ -160,7 +164,7 @@ void write_python_version(Text& json) {
 }
 
 void record_runtime(const MappedTorch& torch, const char* path, const char* why) {
-  FixedText<8192> members;
+  FixedText<16 * 1024> members;
   members << "\"type\":\"runtime\",\"torch\":";
   members.quoted_or_null(running ? part.describe : nullptr) << ",\"torch_path\":";
   members.quoted(torch.path) << ",\"adapter\":";
@@ -225,10 +229,24 @@ void start_audit(const MappedTorch& torch) {
   record_runtime(torch, path.c_str(), running ? nullptr : why.c_str());
 }
 
+void report_hidden(const char* file) {
+  if (!adapter_runs() || guard != 0) return;
+  ErrnoKept kept;
+  FixedText<512> what;
+  what << "errors thrown by " << file;
+  record_switched_off(what.c_str(), "it was opened with RTLD_DEEPBIND and does not see the hook of __cxa_throw");
+}
+
 void report_throw(void* object, const void* type, std::uintptr_t runtime_base) {
   if (!adapter_runs() || !part.thrown || guard != 0) return;
   Unobserved unobserved;
   part.thrown(object, type, runtime_base);
+}
+
+void report_abort() {
+  if (!adapter_runs() || !part.terminating || guard != 0) return;
+  Unobserved unobserved;
+  part.terminating();
 }
 
 void finish_adapter() {

@@ -17,8 +17,14 @@ void start_audit(const MappedTorch& torch);
 
 bool adapter_runs();
 
+// Notes in the journal that `file` was opened with RTLD_DEEPBIND: it does not see our hooks (P8).
+void report_hidden(const char* file);
+
 // Tells the adapter of a C++ exception that is about to be thrown.
 void report_throw(void* object, const void* type, std::uintptr_t runtime_base);
+
+// Tells the adapter that this thread has called abort.
+void report_abort();
 
 // Lets the adapter write what it has not yet written. Once per process.
 void finish_adapter();

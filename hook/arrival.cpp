@@ -16,8 +16,7 @@ namespace {
 
 enum Phase { before_main, waiting, arrived };
 int phase = before_main;
-unsigned long long seen_adds = 0;   // dlpi_adds at the last look
-unsigned long long start_adds = 0;  // dlpi_adds before main
+unsigned long long seen_adds = 0;  // dlpi_adds at the last look
 
 // The file name of the library that holds PyTorch's operators; a static build has them all in libtorch.so.
 constexpr std::string_view torch_names[] = {"libtorch_cpu.so", "libtorch.so"};
@@ -54,16 +53,8 @@ bool torch_arrived(MappedTorch& torch) {
 }  // namespace
 
 void allow_arrival() {
-  if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) != before_main) return;
-  for_each_object([](const dl_phdr_info& object) {
-    start_adds = object.dlpi_adds;
-    return false;
-  });
-  __atomic_store_n(&phase, waiting, __ATOMIC_RELEASE);
-}
-
-unsigned long long objects_at_start() {
-  return start_adds;
+  int expected = before_main;
+  __atomic_compare_exchange_n(&phase, &expected, waiting, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void look_for_torch() {

@@ -12,7 +12,4 @@ void allow_arrival();
 // the last time.
 void look_for_torch();
 
-// The number of objects that were loaded before main: those among them that define a symbol are in the global scope.
-unsigned long long objects_at_start();
-
 }  // namespace device_audit::core

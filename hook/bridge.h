@@ -91,6 +91,10 @@ struct device_audit_part {
   void (*fork_parent)(void);
   void (*fork_child)(void);
 
+  /* On a thread that called abort, before it takes effect: std::terminate comes here, for an exception that nobody
+   * catches. Any lock may be held. */
+  void (*terminating)(void);
+
   /* The process is about to end, by exit or _exit: write what is not yet written. Called at most once, on the ending
    * thread. */
   void (*finish)(void);

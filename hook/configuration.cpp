@@ -11,7 +11,7 @@
 
 namespace device_audit::core {
 
-Configuration configuration = {};
+constinit Configuration configuration = {};
 
 namespace {
 
@@ -110,12 +110,13 @@ void read_configuration() {
 void say_bad_settings() {
   for_each_given([](std::string_view variable, const char* value) {
     FixedText<1024> line;
+    const std::string_view shown(value, strnlen(value, 100));
     const Setting* known = find_setting(variable);
     if (!known) {
-      line << "device-audit: " << variable << '=' << value << " is ignored: no such setting. Known: ";
+      line << "device-audit: " << variable << '=' << shown << " is ignored: no such setting. Known: ";
       say_known_variables(line);
     } else if (known->id == SettingId::run ? *value != '/' && *value != '\0' : !accepts(*known, value)) {
-      line << "device-audit: " << variable << '=' << value << " is ignored: accepted is " << known->accepted
+      line << "device-audit: " << variable << '=' << shown << " is ignored: accepted is " << known->accepted
            << ". Used: " << (known->standard.empty() ? "none" : known->standard);
     } else {
       return;

@@ -13,7 +13,7 @@
 
 namespace device_audit::core {
 
-RunDirectory run_directory = {};
+constinit RunDirectory run_directory = {};
 
 namespace {
 
@@ -98,9 +98,9 @@ void ancestors_directory(Text& path) {
   }
 }
 
-void take(std::string_view path, bool made_here, bool oldest) {
+void take(std::string_view path, bool owned, bool oldest) {
   Text(run_directory.path, sizeof run_directory.path) << path;
-  run_directory.made_here = made_here;
+  run_directory.owned = owned;
   run_directory.oldest = oldest;
 }
 

@@ -9,7 +9,7 @@ namespace device_audit::core {
 
 struct RunDirectory {
   char path[PATH_MAX];  // absolute; empty: there is none, and no journal
-  bool made_here;       // this process made it, and renders the report at its end
+  bool owned;           // by this process, which renders the report at its end
   bool oldest;          // no ancestor is in this run: what concerns the whole run is said here and only here
 };
 

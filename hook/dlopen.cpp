@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "hook/adapter.h"
 #include "hook/arrival.h"
 #include "hook/guard.h"
 #include "hook/loader_call.h"
@@ -29,6 +30,7 @@ void* watched_dlopen(const char* file, int mode) {
     LoaderCall::end(slot);
     // After a failure nothing more is asked of the loader: the caller has yet to read its dlerror().
     if (handle) look_for_torch();
+    if (handle && (mode & RTLD_DEEPBIND)) report_hidden(file);
   }
   return handle;
 }

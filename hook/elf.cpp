@@ -1,5 +1,6 @@
 #include "hook/elf.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 
 #include <cstring>
@@ -41,29 +42,25 @@ struct Symbols {
   const ElfW(Word) * hash = nullptr;
 };
 
-Symbols symbols_of(const dl_phdr_info& object) {
+Symbols symbols_of(const LoadedObject& object) {
   Symbols symbols;
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
-    for (; entry->d_tag != DT_NULL; ++entry) {
-      // The loader has made these absolute, except where the section is read-only, as in the vDSO.
-      const ElfW(Addr) value = entry->d_un.d_ptr;
-      const ElfW(Addr) address = value < object.dlpi_addr ? value + object.dlpi_addr : value;
-      switch (entry->d_tag) {
-        case DT_SYMTAB:
-          symbols.table = reinterpret_cast<const ElfW(Sym)*>(address);
-          break;
-        case DT_STRTAB:
-          symbols.names = reinterpret_cast<const char*>(address);
-          break;
-        case DT_GNU_HASH:
-          symbols.gnu_hash = reinterpret_cast<const std::uint32_t*>(address);
-          break;
-        case DT_HASH:
-          symbols.hash = reinterpret_cast<const ElfW(Word)*>(address);
-          break;
-      }
+  for (const ElfW(Dyn)* entry = object.dynamic; entry && entry->d_tag != DT_NULL; ++entry) {
+    // The loader has made these absolute, except where the section is read-only, as in the vDSO.
+    const ElfW(Addr) value = entry->d_un.d_ptr;
+    const ElfW(Addr) address = value < object.base ? value + object.base : value;
+    switch (entry->d_tag) {
+      case DT_SYMTAB:
+        symbols.table = reinterpret_cast<const ElfW(Sym)*>(address);
+        break;
+      case DT_STRTAB:
+        symbols.names = reinterpret_cast<const char*>(address);
+        break;
+      case DT_GNU_HASH:
+        symbols.gnu_hash = reinterpret_cast<const std::uint32_t*>(address);
+        break;
+      case DT_HASH:
+        symbols.hash = reinterpret_cast<const ElfW(Word)*>(address);
+        break;
     }
   }
   return symbols;
@@ -99,7 +96,9 @@ bool any_candidate(const Symbols& symbols, const char* name, Visit visit) {
   return false;
 }
 
-}  // namespace
+#ifdef DLFO_STRUCT_HAS_EH_DBASE  // <dlfcn.h> knows it
+int (*lock_free_lookup)(void* address, dl_find_object* result);
+#endif
 
 bool contains(const dl_phdr_info& object, std::uintptr_t address) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
@@ -109,7 +108,45 @@ bool contains(const dl_phdr_info& object, std::uintptr_t address) {
   return false;
 }
 
-std::uintptr_t exported_function(const dl_phdr_info& object, const char* name) {
+}  // namespace
+
+LoadedObject loaded_object(const dl_phdr_info& object) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    if (segment.p_type != PT_DYNAMIC) continue;
+    return {object.dlpi_addr, reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + segment.p_vaddr)};
+  }
+  return {object.dlpi_addr, nullptr};
+}
+
+void find_lock_free_lookup() {
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+  auto* found = reinterpret_cast<decltype(lock_free_lookup)>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+  if (!found) dlerror();  // drops the text, which the program is not to find
+  __atomic_store_n(&lock_free_lookup, found, __ATOMIC_RELEASE);
+#endif
+}
+
+LoadedObject object_at(std::uintptr_t address) {
+  LoadedObject found;
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+  if (auto* lookup = __atomic_load_n(&lock_free_lookup, __ATOMIC_ACQUIRE)) {
+    dl_find_object result;
+    if (lookup(reinterpret_cast<void*>(address), &result) == 0) {
+      found = {result.dlfo_link_map->l_addr, result.dlfo_link_map->l_ld};
+    }
+    return found;
+  }
+#endif
+  for_each_object([&](const dl_phdr_info& object) {
+    if (!contains(object, address)) return true;
+    found = loaded_object(object);
+    return false;
+  });
+  return found;
+}
+
+std::uintptr_t exported_function(const LoadedObject& object, const char* name) {
   const Symbols symbols = symbols_of(object);
   std::uintptr_t address = 0;
   if (!symbols.table || !symbols.names) return address;
@@ -118,7 +155,7 @@ std::uintptr_t exported_function(const dl_phdr_info& object, const char* name) {
     if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) return false;
     if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL || std::strcmp(symbols.names + symbol.st_name, name) != 0)
       return false;
-    address = object.dlpi_addr + symbol.st_value;
+    address = object.base + symbol.st_value;
     return true;
   });
   return address;

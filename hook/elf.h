@@ -1,5 +1,5 @@
-// The objects that are mapped into this process, read without the dynamic loader's main lock: dl_iterate_phdr takes
-// only the lock that the C++ unwinder takes too, so this is as safe wherever an exception may be thrown (P4).
+// The objects that are mapped into this process, read without the dynamic loader's main lock, which is held while
+// constructors run (P4).
 #pragma once
 
 #include <link.h>
@@ -26,10 +26,22 @@ void for_each_object(Visit visit) {
       &visit);
 }
 
-bool contains(const dl_phdr_info& object, std::uintptr_t address);
+struct LoadedObject {
+  std::uintptr_t base = 0;
+  const ElfW(Dyn) * dynamic = nullptr;  // null: no object; what tells one object from another
+};
+
+LoadedObject loaded_object(const dl_phdr_info& object);
+
+// The object that `address` lies in. Takes no lock at all once find_lock_free_lookup() was called on a glibc that has
+// one (2.35); before it, the lock of dl_iterate_phdr, which the C++ unwinder then takes too.
+LoadedObject object_at(std::uintptr_t address);
+
+// Calls the loader: for a moment at which that is harmless.
+void find_lock_free_lookup();
 
 // The address of the function `name` that the object defines and exports; 0: it does not.
-std::uintptr_t exported_function(const dl_phdr_info& object, const char* name);
+std::uintptr_t exported_function(const LoadedObject& object, const char* name);
 
 BuildId build_id(const dl_phdr_info& object);
 

@@ -1,5 +1,7 @@
 #include "hook/ending.h"
 
+#include <signal.h>
+
 #include <cstdlib>
 
 #include "hook/adapter.h"
@@ -18,46 +20,65 @@ namespace {
 std::uint32_t owner = 0;  // the process that made the directory, as process_number() says it; 0: nothing is watched
 std::uint32_t ended = 0;  // the process whose end has been marked
 
-// False: another call was the first.
+// False: another call was the first, or this is a vfork child, which ends in its parent's memory.
 bool first_to_end() {
   const std::uint32_t me = process_number();
+  if (sys::process() != identity.pid) return false;
   return __atomic_exchange_n(&ended, me, __ATOMIC_ACQ_REL) != me;
 }
 
-void mark(const char* how, int code) {
+// `code` null: not known.
+void mark(const char* how, const int* code) {
   if (!has_journal()) return;
   FixedText<128> members;
-  members << "\"type\":\"end\",\"how\":\"" << how << "\",\"code\":" << code
-          << ",\"ended\":" << nanoseconds(CLOCK_REALTIME);
+  members << "\"type\":\"end\",\"how\":\"" << how << "\",\"ended\":" << nanoseconds(CLOCK_REALTIME) << ",\"code\":";
+  if (code) {
+    members << *code;
+  } else {
+    members << "null";
+  }
   append_record(members.view());
 }
 
-void at_exit(int code, void*) {
+bool owns_the_run() {
+  return run_directory.owned && owner == process_number();
+}
+
+void end_in_order(const int* code) {
   if (!first_to_end()) return;
   ErrnoKept kept;
   finish_adapter();
   Unobserved unobserved;
   mark("exit", code);
-  if (run_directory.made_here && owner == process_number()) render_report();
+  if (owns_the_run()) render_report();
+}
+
+void at_exit(int code, void*) {
+  end_in_order(&code);
 }
 
 // A handler of quick_exit is not told the code.
 void at_quick_end() {
-  at_exit(0, nullptr);
+  end_in_order(nullptr);
 }
 
-// _exit may come from a signal handler, with any lock held: it marks the end and does nothing else. A vfork child ends
-// so too, in its parent's memory, where the mark would be the parent's: has_journal() knows.
+// _exit may come from a signal handler, with any lock held: it marks the end, and neither calls the adapter nor
+// renders.
 void mark_exit_now(int code) {
-  if (owner == 0 || guard != 0 || sys::process() != identity.pid || !first_to_end()) return;
+  if (owner == 0 || guard != 0 || !first_to_end()) return;
   Unobserved unobserved;
-  mark("_exit", code);
+  mark("_exit", &code);
+  if (owns_the_run()) say_not_rendered("no report: the program ended by _exit");
 }
 
-[[noreturn]] void exit_now(void (*original)(int), int code) {
-  mark_exit_now(code);
-  if (original) original(code);
-  for (;;) syscall(SYS_exit_group, code);
+// In front of main, where the originals are not yet known.
+void exit_early(int code) {
+  syscall(SYS_exit_group, code);
+}
+
+void abort_early() {
+  syscall(SYS_tgkill, sys::process(), sys::thread(), SIGABRT);
+  exit_early(128 + SIGABRT);
 }
 
 }  // namespace
@@ -68,11 +89,21 @@ void watch_ending() {
   at_quick_exit(at_quick_end);
 }
 
-extern "C" __attribute__((visibility("default"))) void _exit(int code) {
-  exit_now(originals._exit, code);
+// Each is called by thunk.S, which then goes on at what is returned.
+
+extern "C" void (*device_audit_plan_exit(int code))(int) {
+  mark_exit_now(code);
+  return originals._exit ? originals._exit : exit_early;
 }
-extern "C" __attribute__((visibility("default"))) void _Exit(int code) {
-  exit_now(originals._Exit, code);
+
+extern "C" void (*device_audit_plan_Exit(int code))(int) {
+  mark_exit_now(code);
+  return originals._Exit ? originals._Exit : exit_early;
+}
+
+extern "C" void (*device_audit_plan_abort())() {
+  if (owner != 0 && process_number() && sys::process() == identity.pid) report_abort();
+  return originals.abort ? originals.abort : abort_early;
 }
 
 }  // namespace device_audit::core

@@ -1,18 +1,12 @@
 #include "hook/file.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/resource.h>
 
 #include <cstring>
 
 namespace device_audit::core {
 namespace {
-
-constexpr std::uint64_t bit_of(int signal) {
-  return std::uint64_t{1} << (signal - 1);
-}
-constexpr std::uint64_t write_signals = bit_of(SIGPIPE) | bit_of(SIGXFSZ);
 
 std::uint64_t pending_signals() {
   std::uint64_t pending = 0;
@@ -40,13 +34,13 @@ bool writable_again(int fd) {
 
 }  // namespace
 
-WriteSignalsBlocked::WriteSignalsBlocked() {
-  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &write_signals, &before_, sizeof before_);
+SignalsBlocked::SignalsBlocked(std::uint64_t signals) : signals_(signals) {
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals_, &before_, sizeof before_);
   pending_ = pending_signals();
 }
 
-WriteSignalsBlocked::~WriteSignalsBlocked() {
-  const std::uint64_t raised = pending_signals() & ~pending_ & write_signals & ~before_;
+SignalsBlocked::~SignalsBlocked() {
+  const std::uint64_t raised = pending_signals() & ~pending_ & signals_ & ~before_;
   const timespec now{};
   if (raised) sys::retried([&] { return syscall(SYS_rt_sigtimedwait, &raised, nullptr, &now, sizeof raised); });
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
@@ -54,7 +48,7 @@ WriteSignalsBlocked::~WriteSignalsBlocked() {
 
 int write_all(int fd, iovec* parts, int count) {
   ErrnoKept kept;
-  WriteSignalsBlocked blocked;
+  SignalsBlocked blocked(write_signals);
   while (count > 0) {
     ssize_t written = sys::write_vector(fd, parts, count);
     if (written < 0) {

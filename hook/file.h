@@ -1,6 +1,8 @@
 // Files that are written while the program may do anything with descriptors, signals and limits.
 #pragma once
 
+#include <signal.h>
+
 #include <climits>
 #include <string_view>
 
@@ -9,20 +11,33 @@
 
 namespace device_audit::core {
 
-// While one is alive, a write of this thread that fails raises no signal in the program.
-class WriteSignalsBlocked {
+// A set of signals as the kernel has it, one bit each.
+constexpr std::uint64_t signal_bit(int signal) {
+  return std::uint64_t{1} << (signal - 1);
+}
+
+// While one is alive, the signals that our own work raises do not reach the program on this thread; at the end they are
+// taken off.
+class SignalsBlocked {
  public:
-  WriteSignalsBlocked();
-  ~WriteSignalsBlocked();
-  WriteSignalsBlocked(const WriteSignalsBlocked&) = delete;
-  WriteSignalsBlocked& operator=(const WriteSignalsBlocked&) = delete;
+  explicit SignalsBlocked(std::uint64_t signals);
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  // The thread's mask before.
+  std::uint64_t mask_before() const { return before_; }
 
  private:
-  std::uint64_t before_;   // the thread's signal mask
-  std::uint64_t pending_;  // of those we block, what was pending before us and stays so
+  std::uint64_t signals_;
+  std::uint64_t before_;
+  std::uint64_t pending_;  // what was pending before us and stays so
 };
 
-// Writes all parts, in one system call where the kernel takes them whole. Signals as above. Returns 0 or an errno;
+// Those of a failed write.
+constexpr std::uint64_t write_signals = signal_bit(SIGPIPE) | signal_bit(SIGXFSZ);
+
+// Writes all parts, in one system call where the kernel takes them whole. Returns 0 or an errno;
 // `parts` is used up.
 int write_all(int fd, iovec* parts, int count);
 

@@ -12,7 +12,6 @@
 #endif
 
 #define DEVICE_AUDIT_FLOOR(name) __asm__(".symver " #name "," #name "@" DEVICE_AUDIT_OLDEST)
-DEVICE_AUDIT_FLOOR(dlopen);
 DEVICE_AUDIT_FLOOR(dlsym);
 DEVICE_AUDIT_FLOOR(dlerror);
 #undef DEVICE_AUDIT_FLOOR

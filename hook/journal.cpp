@@ -29,11 +29,11 @@ struct Journal {
   std::uint32_t free_slot = first_free_slot;
 };
 
-Journal journal;
-Lock lock;
+constinit Journal journal;
+constinit Lock lock;
 // Whether this thread holds the lock because it forks.
 constinit thread_local bool locked_for_fork __attribute__((tls_model("initial-exec"))) = false;
-FixedText<8192> runtime_record;
+constinit char runtime_members[16 * 1024] = {};  // empty: not yet known
 
 void say_off(const char* path, int error) {
   FixedText<PATH_MAX + 256> line;
@@ -85,7 +85,7 @@ std::uint64_t* map_counts(const char* path) {
   if (fd < 0) return nullptr;
   void* mapped = MAP_FAILED;
   {
-    WriteSignalsBlocked blocked;
+    SignalsBlocked blocked(write_signals);
     if (reserve(fd)) {
       mapped = mmap(nullptr, counts_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
@@ -135,7 +135,7 @@ void open_journal() {
     journal.usable = true;
     ProcessRecord record;
     error = write_record(record.members());
-    if (error == 0 && runtime_record.size()) error = write_record(runtime_record.view());
+    if (error == 0 && runtime_members[0]) error = write_record(runtime_members);
   }
   if (error) say_off(journal.file.path(), error);
 }
@@ -153,8 +153,7 @@ bool enter() {
 }  // namespace
 
 void set_runtime_record(std::string_view members) {
-  runtime_record.clear();
-  runtime_record << members;
+  Text(runtime_members, sizeof runtime_members) << members;
 }
 
 int append_record(std::string_view members) {

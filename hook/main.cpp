@@ -3,12 +3,14 @@
 
 #include "hook/adapter.h"
 #include "hook/arrival.h"
+#include "hook/elf.h"
 #include "hook/originals.h"
 #include "hook/say.h"
+#include "hook/throw.h"
 
 namespace device_audit::core {
 
-Originals originals = {nullptr, nullptr, nullptr};
+constinit Originals originals = {nullptr, nullptr, nullptr, nullptr};
 
 namespace {
 
@@ -23,6 +25,7 @@ void find_originals() {
   if (__atomic_load_n(&originals.dlopen, __ATOMIC_ACQUIRE)) return;
   find(originals._exit, "_exit");
   find(originals._Exit, "_Exit");
+  find(originals.abort, "abort");
   find(originals.dlopen, "dlopen");
 }
 
@@ -32,11 +35,17 @@ using Main = int(int, char**, char**);
 
 Main* program_main;
 
-int watched_main(int argc, char** argv, char** environment) {
+void begin() {
   find_originals();
+  find_lock_free_lookup();
   remember_stderr();
   allow_arrival();
   look_for_torch();
+}
+
+int watched_main(int argc, char** argv, char** environment) {
+  note_throw_at_start();
+  begin();
   return program_main(argc, argv, environment);
 }
 
@@ -55,10 +64,7 @@ extern "C" __attribute__((visibility("default"))) int __libc_start_main(Main* ma
 
 // Returns 1 if the audit runs now, 0 if no libtorch is mapped or there is no adapter for it.
 extern "C" __attribute__((visibility("default"))) int device_audit_enable(void) {
-  find_originals();
-  remember_stderr();
-  allow_arrival();
-  look_for_torch();
+  begin();
   return adapter_runs();
 }
 

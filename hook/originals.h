@@ -7,6 +7,7 @@ struct Originals {
   void* (*dlopen)(const char*, int);
   void (*_exit)(int);
   void (*_Exit)(int);
+  void (*abort)();
 };
 
 extern Originals originals;

@@ -8,8 +8,8 @@
 
 namespace device_audit::core {
 
-ProcessIdentity identity = {0, 0, false};
-ForkHandlers part_fork_handlers = {nullptr, nullptr, nullptr};
+constinit ProcessIdentity identity = {0, 0, false};
+constinit ForkHandlers part_fork_handlers = {nullptr, nullptr, nullptr};
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "hook/adapter.h"
 #include "hook/configuration.h"
 #include "hook/directory.h"
+#include "hook/file.h"
 #include "hook/say.h"
 #include "hook/system.h"
 
@@ -20,16 +21,16 @@ namespace {
 
 constexpr int patience_seconds = 60;
 
-// The value of LD_PRELOAD without our libraries. Other entries stay: they may be what the machine needs (P20).
-void without_our_libraries(std::string_view preload, Text& kept) {
+// Appends the value of LD_PRELOAD without our libraries. Other entries stay: they may be what the machine needs (P20).
+void add_foreign_libraries(std::string_view preload, Text& kept) {
+  const std::size_t start = kept.size();
   while (!preload.empty()) {
     std::size_t length = 0;
     while (length < preload.size() && preload[length] != ':' && preload[length] != ' ') ++length;
     const std::string_view entry(preload.data(), length);
-    const std::size_t slash = entry.rfind('/');
     std::string_view name = entry;
-    if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
-    if (!entry.empty() && !name.starts_with("libdevice_audit")) kept << (kept.size() ? ":" : "") << entry;
+    if (const std::size_t slash = entry.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+    if (!entry.empty() && !name.starts_with("libdevice_audit")) kept << (kept.size() > start ? ":" : "") << entry;
     preload.remove_prefix(length < preload.size() ? length + 1 : length);
   }
 }
@@ -54,11 +55,10 @@ class CleanEnvironment {
       std::string_view entry = environ[i];
       if (entry.starts_with(name)) {
         Text kept(text, entry.size() + 1);
+        kept << name;
         entry.remove_prefix(name.size());
-        FixedText<4096> others;
-        without_our_libraries(entry, others);
-        kept << name << others.view();
-        if (others.size() == 0) continue;
+        add_foreign_libraries(entry, kept);
+        if (kept.size() == name.size()) continue;
         *next = text;
         text += kept.size() + 1;
       }
@@ -78,26 +78,27 @@ class CleanEnvironment {
   std::size_t size_ = 0;
 };
 
-// Waits for this one child alone: whatever else the program has started is its own.
+// Waits for this one child alone: whatever else the program has started is its own. Where SIGCHLD is ignored the kernel
+// has reaped it (ECHILD).
 bool wait_for(pid_t child) {
   const std::uint64_t deadline = nanoseconds(CLOCK_MONOTONIC) + patience_seconds * 1'000'000'000ull;
   while (nanoseconds(CLOCK_MONOTONIC) < deadline) {
     const long waited = syscall(SYS_wait4, child, nullptr, WNOHANG, nullptr);
-    if (waited == child || (waited < 0 && errno == ECHILD))
-      return true;  // ECHILD: SIGCHLD is ignored, the kernel has reaped it
+    if (waited == child || (waited < 0 && errno == ECHILD)) return true;
     const timespec pause{0, 10'000'000};
     syscall(SYS_nanosleep, &pause, nullptr);
   }
   return false;
 }
 
-void say_how_to(std::string_view what) {
-  FixedText<PATH_MAX + 512> line;
-  line << "device-audit: " << what << ". The journal is kept: device-audit report " << run_directory.path;
+}  // namespace
+
+void say_not_rendered(std::string_view why) {
+  if (!configuration.format[0] || !run_directory.path[0]) return;
+  FixedText<2 * PATH_MAX> line;
+  line << "device-audit: " << why << ". The journal is kept: device-audit report " << run_directory.path;
   say_line(DEVICE_AUDIT_WARN, line.view());
 }
-
-}  // namespace
 
 void render_report() {
   if (!configuration.format[0]) return;
@@ -107,21 +108,27 @@ void render_report() {
   if (!environment.entries() || access(command.c_str(), X_OK) != 0) {
     FixedText<PATH_MAX + 64> what;
     what << "no report: " << command.view() << " is not there";
-    return say_how_to(what.view());
+    return say_not_rendered(what.view());
   }
   const char* arguments[] = {"device-audit", "report", run_directory.path, "--format", configuration.format, nullptr};
 
-  sigset_t only_child, before;
-  sigemptyset(&only_child);
-  sigaddset(&only_child, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &only_child, &before);
+  // What the program does at the end of a child is for its own children.
+  SignalsBlocked blocked(signal_bit(SIGCHLD));
+  sigset_t mask;
+  sigemptyset(&mask);
+  const std::uint64_t mask_before = blocked.mask_before();
+  std::memcpy(&mask, &mask_before, sizeof mask_before);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  struct stat status;
+  if (sys::status(STDERR_FILENO, &status) != 0) {  // or the command's own files would come to lie there
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &before);
+  posix_spawnattr_setsigmask(&attributes, &mask);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t child = 0;
   const int error =
@@ -129,11 +136,10 @@ void render_report() {
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error) {
-    say_how_to("no report: device-audit could not be started");
+    say_not_rendered("no report: device-audit could not be started");
   } else if (!wait_for(child)) {
-    say_how_to("the report takes longer than a minute and is left to itself");
+    say_not_rendered("the report takes longer than a minute and is left to itself");
   }
-  sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace device_audit::core

@@ -14,7 +14,7 @@ struct {
   ino_t inode;
 } first_stderr = {};
 
-OwnFile log_file;
+constinit OwnFile log_file;
 
 // Not where descriptor 2 was closed at the start, and not where it is now a file that the program opened: unlike a
 // redirection by dup2, such a one is closed on exec.

@@ -67,5 +67,8 @@
     .text
     hook dlopen, device_audit_plan_dlopen
     hook __cxa_throw, device_audit_plan_throw
+    hook abort, device_audit_plan_abort
+    hook _exit, device_audit_plan_exit
+    hook _Exit, device_audit_plan_Exit
 
     .section .note.GNU-stack, "", %progbits

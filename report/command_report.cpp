@@ -29,13 +29,13 @@ void say_damage(const Journal& journal) {
 int report_on(const std::string& directory, const std::string& formats) {
   const Recording recording = read_recording(directory);
   if (recording.processes.empty() && !recording.run) {
-    say(directory + ": " + (recording.problem.empty() ? "no journal (<pid>.jsonl) lies there" : recording.problem) +
+    say(recording.directory + ": " + (recording.problem.empty() ? "no journal (<pid>.jsonl) lies there" : recording.problem) +
         "; give the directory of a run, as `device-audit run` names it");
     return kUsage;
   }
   for (const Journal& journal : recording.processes) say_damage(journal);
   int result = 0;
-  for (const Rendered& each : render(make_report(recording), directory, formats)) {
+  for (const Rendered& each : render(make_report(recording), recording.directory, formats)) {
     if (each.path.empty()) {
       say(std::string(each.format->name) + ": not built yet, left out");
       continue;

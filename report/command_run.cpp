@@ -128,6 +128,7 @@ int run(const Arguments& arguments, const std::vector<std::string>& program) {
     return kUsage;
   }
   const StandardStreams streams;
+  Supervisor supervisor;
   const bool simulate = value_of(arguments, SettingId::simulate) != "0";
   const PlainPath folder(library_folder());
   std::string missing;
@@ -168,7 +169,6 @@ int run(const Arguments& arguments, const std::vector<std::string>& program) {
   }
   give_environment(arguments, libraries(folder.path(), problem.empty(), simulate, missing), directory.path);
 
-  Supervisor supervisor;
   int child = 0;
   const Ending ending = supervisor.program(program, streams, [&](int pid) { child = pid; });
   if (ending.error) {

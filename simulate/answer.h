@@ -1,6 +1,6 @@
-// The two ways in which a whole table of names is answered, without a function written by hand for each: `done` for work that
-// leaves nothing for the host to read, and `refused`, which says once what is not simulated. A table (*.def) has rows DONE(name)
-// and REFUSED(name); a name that the family's header does not declare does not compile.
+// The two ways in which a whole table of names is answered, without a function written by hand for each: `done` for
+// work that leaves nothing for the host to read, and `refused`, which says once what is not simulated. A table (*.def)
+// has rows DONE(name) and REFUSED(name); a name that the family's header does not declare does not compile.
 #pragma once
 
 #include "process.h"
@@ -16,8 +16,9 @@ inline int refuse(bool& said, const char* name, const char* status_name, int sta
 
 }  // namespace device_audit::simulate
 
-// The answers take no parameter where the declarations have some: in the C calling conventions of Linux the caller clears the
-// stack. Each is defined under a name of its own and carries the answered name for the linker, which the header may overload.
+// The answers take no parameter where the declarations have some: in the C calling conventions of Linux the caller
+// clears the stack. Each is defined under a name of its own and carries the answered name for the linker, which the
+// header may overload.
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -26,14 +27,16 @@ inline int refuse(bool& said, const char* name, const char* status_name, int sta
 
 #define DEVICE_AUDIT_ALIAS(name, target) \
   extern "C" int device_audit_answer_##name() __asm__(DEVICE_AUDIT_TEXT(name)) __attribute__((alias(target)));
-#define DEVICE_AUDIT_DECLARED(name) \
+#define DEVICE_AUDIT_DECLARED(name)            \
   namespace device_audit::simulate::declared { \
-  using ::name;                       \
+  using ::name;                                \
   }
 
-#define DEVICE_AUDIT_DONE_ANSWER(status)                                            \
-  extern "C" {                                                                      \
-  [[gnu::used]] static int device_audit_done() { return static_cast<int>(status); } \
+#define DEVICE_AUDIT_DONE_ANSWER(status)         \
+  extern "C" {                                   \
+  [[gnu::used]] static int device_audit_done() { \
+    return static_cast<int>(status);             \
+  }                                              \
   }
 #define DEVICE_AUDIT_DONE(name) \
   DEVICE_AUDIT_DECLARED(name)   \

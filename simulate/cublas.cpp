@@ -16,20 +16,21 @@ struct cublasContext {
 namespace {
 
 cublasStatus_t status_of(cudaError_t error) {
-  return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+  return error == cudaSuccess                 ? CUBLAS_STATUS_SUCCESS
          : error == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED
                                               : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
-cublasStatus_t copy_matrix(int64_t rows, int64_t columns, int64_t element, const void* from, int64_t from_leading, void* to,
-                           int64_t to_leading, cudaStream_t stream) {
-  if (rows < 0 || columns < 0 || element <= 0 || from_leading < rows || to_leading < rows) return CUBLAS_STATUS_INVALID_VALUE;
+cublasStatus_t copy_matrix(int64_t rows, int64_t columns, int64_t element, const void* from, int64_t from_leading,
+                           void* to, int64_t to_leading, cudaStream_t stream) {
+  if (rows < 0 || columns < 0 || element <= 0 || from_leading < rows || to_leading < rows)
+    return CUBLAS_STATUS_INVALID_VALUE;
   return status_of(cudaMemcpy2DAsync(to, size_t(to_leading * element), from, size_t(from_leading * element),
                                      size_t(rows * element), size_t(columns), cudaMemcpyDefault, stream));
 }
 
-cublasStatus_t copy_vector(int64_t count, int64_t element, const void* from, int64_t from_step, void* to, int64_t to_step,
-                           cudaStream_t stream) {
+cublasStatus_t copy_vector(int64_t count, int64_t element, const void* from, int64_t from_step, void* to,
+                           int64_t to_step, cudaStream_t stream) {
   return copy_matrix(1, count, element, from, from_step, to, to_step, stream);
 }
 
@@ -49,16 +50,16 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-#define DEVICE_AUDIT_MODE(get, set, type, member)                \
-  cublasStatus_t get(cublasHandle_t handle, type* value) {       \
-    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;           \
-    *value = handle->member;                                     \
-    return CUBLAS_STATUS_SUCCESS;                                \
-  }                                                              \
-  cublasStatus_t set(cublasHandle_t handle, type value) {        \
-    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;           \
-    handle->member = value;                                      \
-    return CUBLAS_STATUS_SUCCESS;                                \
+#define DEVICE_AUDIT_MODE(get, set, type, member)          \
+  cublasStatus_t get(cublasHandle_t handle, type* value) { \
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;     \
+    *value = handle->member;                               \
+    return CUBLAS_STATUS_SUCCESS;                          \
+  }                                                        \
+  cublasStatus_t set(cublasHandle_t handle, type value) {  \
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;     \
+    handle->member = value;                                \
+    return CUBLAS_STATUS_SUCCESS;                          \
   }
 DEVICE_AUDIT_MODE(cublasGetStream_v2, cublasSetStream_v2, cudaStream_t, stream)
 DEVICE_AUDIT_MODE(cublasGetPointerMode_v2, cublasSetPointerMode_v2, cublasPointerMode_t, pointer_mode)
@@ -76,9 +77,13 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-size_t cublasGetCudartVersion(void) { return CUDART_VERSION; }
+size_t cublasGetCudartVersion(void) {
+  return CUDART_VERSION;
+}
 
-const char* cublasGetStatusName(cublasStatus_t status) { return status ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_SUCCESS"; }
+const char* cublasGetStatusName(cublasStatus_t status) {
+  return status ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_SUCCESS";
+}
 const char* cublasGetStatusString(cublasStatus_t status) {
   return status ? "the functionality requested is not supported" : "success";
 }

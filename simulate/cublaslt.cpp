@@ -34,31 +34,51 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = static_cast<cublasLtHandle_t>(calloc(1, 64));
   return *handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return drop(handle); }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  return drop(handle);
+}
 
-size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
-size_t cublasLtGetCudartVersion(void) { return CUDART_VERSION; }
+size_t cublasLtGetVersion(void) {
+  return CUBLAS_VERSION;
+}
+size_t cublasLtGetCudartVersion(void) {
+  return CUDART_VERSION;
+}
 cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
   *value = type == MAJOR_VERSION ? CUBLAS_VER_MAJOR : type == MINOR_VERSION ? CUBLAS_VER_MINOR : CUBLAS_VER_PATCH;
   return CUBLAS_STATUS_SUCCESS;
 }
-const char* cublasLtGetStatusName(cublasStatus_t status) { return cublasGetStatusName(status); }
-const char* cublasLtGetStatusString(cublasStatus_t status) { return cublasGetStatusString(status); }
+const char* cublasLtGetStatusName(cublasStatus_t status) {
+  return cublasGetStatusName(status);
+}
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  return cublasGetStatusString(status);
+}
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t, cudaDataType_t) {
   return make(description);
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) { return drop(description); }
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
+  return drop(description);
+}
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType, uint64_t, uint64_t, int64_t) {
   return make(layout);
 }
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return drop(layout); }
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) { return make(preference); }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return drop(preference); }
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  return drop(layout);
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  return make(preference);
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  return drop(preference);
+}
 cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* description, cudaDataType) {
   return make(description);
 }
-cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t description) { return drop(description); }
+cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t description) {
+  return drop(description);
+}
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
@@ -77,15 +97,16 @@ cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t, cublasComputeType_t, c
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t, cublasComputeType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t,
-                                      cudaDataType_t, cudaDataType_t, int, cublasLtMatmulAlgo_t* algorithm) {
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t, cublasComputeType_t, cudaDataType_t, cudaDataType_t,
+                                      cudaDataType_t, cudaDataType_t, cudaDataType_t, int,
+                                      cublasLtMatmulAlgo_t* algorithm) {
   memset(algorithm, 0, sizeof *algorithm);
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*,
-                                       cublasLtMatmulHeuristicResult_t* result) {
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       const cublasLtMatmulAlgo_t*, cublasLtMatmulHeuristicResult_t* result) {
   offer(result);
   return CUBLAS_STATUS_SUCCESS;
 }

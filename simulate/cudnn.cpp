@@ -1,5 +1,5 @@
-// cuDNN: descriptions that can be read back, the layout of a recurrent network's weights, one algorithm for every convolution,
-// and every computation answered as done. The graph interface is in cudnn_graph.cpp.
+// cuDNN: descriptions that can be read back, the layout of a recurrent network's weights, one algorithm for every
+// convolution, and every computation answered as done. The graph interface is in cudnn_graph.cpp.
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 #include <stdlib.h>
@@ -74,14 +74,12 @@ size_t bytes_of(cudnnDataType_t type) {
   return type == CUDNN_DATA_DOUBLE ? 8 : type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16 ? 2 : 4;
 }
 
-// A recurrent network's weights: for each layer and direction the matrices of each gate applied to the input, those applied to
-// the hidden state, the projection, and then the biases in the same order. Numbers of elements throughout.
+// A recurrent network's weights: for each layer and direction the matrices of each gate applied to the input, those
+// applied to the hidden state, the projection, and then the biases in the same order. Numbers of elements throughout.
 struct Weights {
   const cudnnRNNStruct& network;
 
-  int gates() const {
-    return network.cell == CUDNN_LSTM ? 4 : network.cell == CUDNN_GRU ? 3 : 1;
-  }
+  int gates() const { return network.cell == CUDNN_LSTM ? 4 : network.cell == CUDNN_GRU ? 3 : 1; }
   int directions() const { return network.direction == CUDNN_BIDIRECTIONAL ? 2 : 1; }
   int state() const { return projects() ? network.projection : network.hidden; }
   bool projects() const { return network.projection && network.projection != network.hidden; }
@@ -123,9 +121,15 @@ void describe(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int rows, in
 
 extern "C" {
 
-size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
-size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
-size_t cudnnGetMaxDeviceVersion(void) { return 1200; }
+size_t cudnnGetVersion(void) {
+  return CUDNN_VERSION;
+}
+size_t cudnnGetCudartVersion(void) {
+  return CUDART_VERSION;
+}
+size_t cudnnGetMaxDeviceVersion(void) {
+  return 1200;
+}
 cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
   *value = type == MAJOR_VERSION ? CUDNN_MAJOR : type == MINOR_VERSION ? CUDNN_MINOR : CUDNN_PATCHLEVEL;
   return CUDNN_STATUS_SUCCESS;
@@ -137,8 +141,12 @@ void cudnnGetLastErrorString(char* message, size_t size) {
   if (size) *message = '\0';
 }
 
-cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return make(handle); }
-cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) { return drop(handle); }
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  return make(handle);
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  return drop(handle);
+}
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
   return CUDNN_STATUS_SUCCESS;
@@ -148,9 +156,13 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-#define DEVICE_AUDIT_DESCRIPTOR(name)                                                                                   \
-  cudnnStatus_t cudnnCreate##name##Descriptor(cudnn##name##Descriptor_t* descriptor) { return make(descriptor); }       \
-  cudnnStatus_t cudnnDestroy##name##Descriptor(cudnn##name##Descriptor_t descriptor) { return drop(descriptor); }
+#define DEVICE_AUDIT_DESCRIPTOR(name)                                                  \
+  cudnnStatus_t cudnnCreate##name##Descriptor(cudnn##name##Descriptor_t* descriptor) { \
+    return make(descriptor);                                                           \
+  }                                                                                    \
+  cudnnStatus_t cudnnDestroy##name##Descriptor(cudnn##name##Descriptor_t descriptor) { \
+    return drop(descriptor);                                                           \
+  }
 DEVICE_AUDIT_DESCRIPTOR(Tensor)
 DEVICE_AUDIT_DESCRIPTOR(Filter)
 DEVICE_AUDIT_DESCRIPTOR(Convolution)
@@ -162,8 +174,8 @@ DEVICE_AUDIT_DESCRIPTOR(RNN)
 DEVICE_AUDIT_DESCRIPTOR(RNNData)
 DEVICE_AUDIT_DESCRIPTOR(CTCLoss)
 
-cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int count, const int sizes[],
-                                         const int strides[]) {
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int count,
+                                         const int sizes[], const int strides[]) {
   if (count < 1 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_NOT_SUPPORTED;
   tensor->type = type;
   tensor->count = count;
@@ -171,8 +183,8 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDa
   memcpy(tensor->strides, strides, size_t(count) * sizeof *strides);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int wanted, cudnnDataType_t* type, int* count,
-                                         int sizes[], int strides[]) {
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int wanted, cudnnDataType_t* type,
+                                         int* count, int sizes[], int strides[]) {
   *type = tensor->type;
   *count = tensor->count;
   const int given = wanted < tensor->count ? wanted : tensor->count;
@@ -180,8 +192,8 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, i
   memcpy(strides, tensor->strides, size_t(given) * sizeof *strides);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type, cudnnTensorFormat_t format,
-                                         int count, const int sizes[]) {
+cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
+                                         cudnnTensorFormat_t format, int count, const int sizes[]) {
   if (count < 1 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_NOT_SUPPORTED;
   filter->type = type;
   filter->format = format;
@@ -205,17 +217,19 @@ cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t, size_t* bytes) {
 }
 
 cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
-    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t, size_t* bytes) {
+    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t,
+    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+    const cudnnActivationDescriptor_t, size_t* bytes) {
   return no_workspace(bytes);
 }
 cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t,
     const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-    const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t, size_t* bytes) {
+    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t, size_t* bytes) {
   return no_workspace(bytes);
 }
-cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t,
+cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t, cudnnBatchNormMode_t,
+                                                                   cudnnBatchNormOps_t,
                                                                    const cudnnActivationDescriptor_t,
                                                                    const cudnnTensorDescriptor_t, size_t* bytes) {
   return no_workspace(bytes);
@@ -228,15 +242,17 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, const cudnn
   return no_workspace(bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t, const cudnnFilterDescriptor_t,
-                                                           const cudnnTensorDescriptor_t, const cudnnConvolutionDescriptor_t,
+                                                           const cudnnTensorDescriptor_t,
+                                                           const cudnnConvolutionDescriptor_t,
                                                            const cudnnTensorDescriptor_t, cudnnConvolutionBwdDataAlgo_t,
                                                            size_t* bytes) {
   return no_workspace(bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                             const cudnnTensorDescriptor_t, const cudnnConvolutionDescriptor_t,
-                                                             const cudnnFilterDescriptor_t, cudnnConvolutionBwdFilterAlgo_t,
-                                                             size_t* bytes) {
+                                                             const cudnnTensorDescriptor_t,
+                                                             const cudnnConvolutionDescriptor_t,
+                                                             const cudnnFilterDescriptor_t,
+                                                             cudnnConvolutionBwdFilterAlgo_t, size_t* bytes) {
   return no_workspace(bytes);
 }
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
@@ -247,47 +263,52 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnT
 }
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t, const cudnnTensorDescriptor_t, const void*,
                                                      const cudnnFilterDescriptor_t, const void*,
-                                                     const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, void*,
-                                                     const int wanted, int* found, cudnnConvolutionFwdAlgoPerf_t* results,
-                                                     void*, size_t) {
+                                                     const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t,
+                                                     void*, const int wanted, int* found,
+                                                     cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t) {
   return offer(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, wanted, found, results);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t, const cudnnFilterDescriptor_t,
-                                                          const cudnnTensorDescriptor_t, const cudnnConvolutionDescriptor_t,
+                                                          const cudnnTensorDescriptor_t,
+                                                          const cudnnConvolutionDescriptor_t,
                                                           const cudnnTensorDescriptor_t, const int wanted, int* found,
                                                           cudnnConvolutionBwdDataAlgoPerf_t* results) {
   return offer(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, wanted, found, results);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(cudnnHandle_t, const cudnnFilterDescriptor_t, const void*,
                                                           const cudnnTensorDescriptor_t, const void*,
-                                                          const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t,
-                                                          void*, const int wanted, int* found,
-                                                          cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
+                                                          const cudnnConvolutionDescriptor_t,
+                                                          const cudnnTensorDescriptor_t, void*, const int wanted,
+                                                          int* found, cudnnConvolutionBwdDataAlgoPerf_t* results, void*,
+                                                          size_t) {
   return offer(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, wanted, found, results);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                            const cudnnTensorDescriptor_t, const cudnnConvolutionDescriptor_t,
+                                                            const cudnnTensorDescriptor_t,
+                                                            const cudnnConvolutionDescriptor_t,
                                                             const cudnnFilterDescriptor_t, const int wanted, int* found,
                                                             cudnnConvolutionBwdFilterAlgoPerf_t* results) {
   return offer(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, wanted, found, results);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t, const cudnnTensorDescriptor_t, const void*,
                                                             const cudnnTensorDescriptor_t, const void*,
-                                                            const cudnnConvolutionDescriptor_t, const cudnnFilterDescriptor_t,
-                                                            void*, const int wanted, int* found,
-                                                            cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
+                                                            const cudnnConvolutionDescriptor_t,
+                                                            const cudnnFilterDescriptor_t, void*, const int wanted,
+                                                            int* found, cudnnConvolutionBwdFilterAlgoPerf_t* results,
+                                                            void*, size_t) {
   return offer(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, wanted, found, results);
 }
 
 cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t network, cudnnRNNAlgo_t, cudnnRNNMode_t cell,
-                                       cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction, cudnnRNNInputMode_t input_mode,
-                                       cudnnDataType_t type, cudnnDataType_t, cudnnMathType_t, int32_t input, int32_t hidden,
-                                       int32_t projection, int32_t layers, cudnnDropoutDescriptor_t, uint32_t) {
+                                       cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction,
+                                       cudnnRNNInputMode_t input_mode, cudnnDataType_t type, cudnnDataType_t,
+                                       cudnnMathType_t, int32_t input, int32_t hidden, int32_t projection,
+                                       int32_t layers, cudnnDropoutDescriptor_t, uint32_t) {
   *network = {cell, bias, direction, input_mode, type, input, hidden, projection, layers};
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDescriptor_t, cudnnForwardMode_t, cudnnRNNDataDescriptor_t,
-                                        size_t* workspace, size_t* reserve) {
+cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDescriptor_t, cudnnForwardMode_t,
+                                        cudnnRNNDataDescriptor_t, size_t* workspace, size_t* reserve) {
   if (workspace) *workspace = 0;
   if (reserve) *reserve = 0;
   return CUDNN_STATUS_SUCCESS;
@@ -310,10 +331,12 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t networ
   }
   const size_t layer = weights.layers(pseudo_layer);
   const bool has_matrix = is_projection ? weights.projects() : weights.matrix_elements(pseudo_layer, matrix) > 0;
-  const bool has_bias = !is_projection && (weights.bias_sets() == 2 || (weights.bias_sets() == 1 && matrix < weights.gates()));
+  const bool has_bias =
+      !is_projection && (weights.bias_sets() == 2 || (weights.bias_sets() == 1 && matrix < weights.gates()));
   // A caller may want only one of the two.
   if (matrix_address) {
-    *matrix_address = has_matrix ? at(layer + weights.matrices(pseudo_layer, is_projection ? matrices : matrix)) : nullptr;
+    *matrix_address =
+        has_matrix ? at(layer + weights.matrices(pseudo_layer, is_projection ? matrices : matrix)) : nullptr;
   }
   if (matrix_tensor && has_matrix) {
     describe(matrix_tensor, network->type, is_projection ? network->projection : network->hidden,
@@ -329,12 +352,13 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t networ
 }
 
 cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-                                           const int*, const int*, const int*, cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t,
-                                           size_t* bytes) {
+                                           const int*, const int*, const int*, cudnnCTCLossAlgo_t,
+                                           cudnnCTCLossDescriptor_t, size_t* bytes) {
   return no_workspace(bytes);
 }
 cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(cudnnHandle_t, cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t,
-                                              const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, size_t* bytes) {
+                                              const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                              size_t* bytes) {
   return no_workspace(bytes);
 }
 

@@ -1,5 +1,5 @@
-// The graph interface of cuDNN: a description is a set of attributes. What was set can be read back; for each graph there is one
-// engine, which needs no workspace and has no notes.
+// The graph interface of cuDNN: a description is a set of attributes. What was set can be read back; for each graph
+// there is one engine, which needs no workspace and has no notes.
 #include <cudnn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,9 @@ size_t bytes_of(cudnnBackendAttributeType_t type) {
   }
 }
 
-Description* of(cudnnBackendDescriptor_t descriptor) { return static_cast<Description*>(descriptor); }
+Description* of(cudnnBackendDescriptor_t descriptor) {
+  return static_cast<Description*>(descriptor);
+}
 
 void free_attributes(Description* description) {
   for (Attribute* attribute = description->attributes; attribute;) {
@@ -50,7 +52,8 @@ void free_attributes(Description* description) {
   }
 }
 
-// How many elements an attribute that nobody set has, all zero: one engine for each graph, its number and its workspace.
+// How many elements an attribute that nobody set has, all zero: one engine for each graph, its number and its
+// workspace.
 int64_t own_count(cudnnBackendAttributeName_t name) {
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
@@ -70,7 +73,9 @@ int64_t own_count(cudnnBackendAttributeName_t name) {
 
 extern "C" {
 
-cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t) {
+  return CUDNN_STATUS_SUCCESS;
+}
 
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* descriptor) {
   auto* description = static_cast<Description*>(calloc(1, sizeof(Description)));
@@ -105,7 +110,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     if (attribute->name != name || attribute->type != type) continue;
     if (count) *count = attribute->count;
     const int64_t given = wanted < attribute->count ? wanted : attribute->count;
-    if (values && type != CUDNN_TYPE_BACKEND_DESCRIPTOR) memcpy(values, attribute->values(), size_t(given) * bytes_of(type));
+    if (values && type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
+      memcpy(values, attribute->values(), size_t(given) * bytes_of(type));
     return CUDNN_STATUS_SUCCESS;
   }
   const int64_t own = own_count(name);
@@ -117,7 +123,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t) {
+  return CUDNN_STATUS_SUCCESS;
+}
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t) {
   return CUDNN_STATUS_SUCCESS;
 }

@@ -23,14 +23,30 @@ cufftResult no_workspace(size_t* bytes) {
 
 extern "C" {
 
-cufftResult cufftCreate(cufftHandle* plan) { return make(plan); }
-cufftResult cufftPlan1d(cufftHandle* plan, int, cufftType, int) { return make(plan); }
-cufftResult cufftPlan2d(cufftHandle* plan, int, int, cufftType) { return make(plan); }
-cufftResult cufftPlan3d(cufftHandle* plan, int, int, int, cufftType) { return make(plan); }
-cufftResult cufftPlanMany(cufftHandle* plan, int, int*, int*, int, int, int*, int, int, cufftType, int) { return make(plan); }
-cufftResult cufftMakePlan1d(cufftHandle, int, cufftType, int, size_t* bytes) { return no_workspace(bytes); }
-cufftResult cufftMakePlan2d(cufftHandle, int, int, cufftType, size_t* bytes) { return no_workspace(bytes); }
-cufftResult cufftMakePlan3d(cufftHandle, int, int, int, cufftType, size_t* bytes) { return no_workspace(bytes); }
+cufftResult cufftCreate(cufftHandle* plan) {
+  return make(plan);
+}
+cufftResult cufftPlan1d(cufftHandle* plan, int, cufftType, int) {
+  return make(plan);
+}
+cufftResult cufftPlan2d(cufftHandle* plan, int, int, cufftType) {
+  return make(plan);
+}
+cufftResult cufftPlan3d(cufftHandle* plan, int, int, int, cufftType) {
+  return make(plan);
+}
+cufftResult cufftPlanMany(cufftHandle* plan, int, int*, int*, int, int, int*, int, int, cufftType, int) {
+  return make(plan);
+}
+cufftResult cufftMakePlan1d(cufftHandle, int, cufftType, int, size_t* bytes) {
+  return no_workspace(bytes);
+}
+cufftResult cufftMakePlan2d(cufftHandle, int, int, cufftType, size_t* bytes) {
+  return no_workspace(bytes);
+}
+cufftResult cufftMakePlan3d(cufftHandle, int, int, int, cufftType, size_t* bytes) {
+  return no_workspace(bytes);
+}
 cufftResult cufftMakePlanMany(cufftHandle, int, int*, int*, int, int, int*, int, int, cufftType, int, size_t* bytes) {
   return no_workspace(bytes);
 }
@@ -38,11 +54,14 @@ cufftResult cufftMakePlanMany64(cufftHandle, int, long long*, long long*, long l
                                 long long, cufftType, long long, size_t* bytes) {
   return no_workspace(bytes);
 }
-cufftResult cufftXtMakePlanMany(cufftHandle, int, long long*, long long*, long long, long long, cudaDataType, long long*,
-                                long long, long long, cudaDataType, long long, size_t* bytes, cudaDataType) {
+cufftResult cufftXtMakePlanMany(cufftHandle, int, long long*, long long*, long long, long long, cudaDataType,
+                                long long*, long long, long long, cudaDataType, long long, size_t* bytes,
+                                cudaDataType) {
   return no_workspace(bytes);
 }
-cufftResult cufftGetSize(cufftHandle, size_t* bytes) { return no_workspace(bytes); }
+cufftResult cufftGetSize(cufftHandle, size_t* bytes) {
+  return no_workspace(bytes);
+}
 cufftResult cufftGetVersion(int* version) {
   *version = CUFFT_VERSION;
   return CUFFT_SUCCESS;

@@ -30,7 +30,11 @@ DEVICE_AUDIT_REFUSED_FILE(cuFileBufRegister, (const void*, size_t, int))
 DEVICE_AUDIT_REFUSED_FILE(cuFileBufDeregister, (const void*))
 
 void cuFileHandleDeregister(CUfileHandle_t) {}
-ssize_t cuFileRead(CUfileHandle_t, void*, size_t, off_t, off_t) { return -1; }
-ssize_t cuFileWrite(CUfileHandle_t, const void*, size_t, off_t, off_t) { return -1; }
+ssize_t cuFileRead(CUfileHandle_t, void*, size_t, off_t, off_t) {
+  return -1;
+}
+ssize_t cuFileWrite(CUfileHandle_t, const void*, size_t, off_t, off_t) {
+  return -1;
+}
 
 }  // extern "C"

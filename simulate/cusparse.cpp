@@ -42,27 +42,57 @@ extern "C" {
 const char* cusparseGetErrorName(cusparseStatus_t status) {
   return status ? "CUSPARSE_STATUS_NOT_SUPPORTED" : "CUSPARSE_STATUS_SUCCESS";
 }
-const char* cusparseGetErrorString(cusparseStatus_t status) { return status ? "operation not supported" : "success"; }
+const char* cusparseGetErrorString(cusparseStatus_t status) {
+  return status ? "operation not supported" : "success";
+}
 cusparseStatus_t cusparseGetVersion(Handle, int* version) {
   *version = CUSPARSE_VERSION;
   return CUSPARSE_STATUS_SUCCESS;
 }
 
-cusparseStatus_t cusparseCreate(Handle* handle) { return make(handle); }
-cusparseStatus_t cusparseDestroy(Handle handle) { return drop(handle); }
+cusparseStatus_t cusparseCreate(Handle* handle) {
+  return make(handle);
+}
+cusparseStatus_t cusparseDestroy(Handle handle) {
+  return drop(handle);
+}
 
-cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t* description) { return make(description); }
-cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t description) { return drop(description); }
-cusparseStatus_t cusparseCreateBsrsv2Info(bsrsv2Info_t* information) { return make(information); }
-cusparseStatus_t cusparseDestroyBsrsv2Info(bsrsv2Info_t information) { return drop(information); }
-cusparseStatus_t cusparseCreateBsrsm2Info(bsrsm2Info_t* information) { return make(information); }
-cusparseStatus_t cusparseDestroyBsrsm2Info(bsrsm2Info_t information) { return drop(information); }
-cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t* description) { return make(description); }
-cusparseStatus_t cusparseSpSV_destroyDescr(cusparseSpSVDescr_t description) { return drop(description); }
-cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t* description) { return make(description); }
-cusparseStatus_t cusparseSpSM_destroyDescr(cusparseSpSMDescr_t description) { return drop(description); }
-cusparseStatus_t cusparseSpGEMM_createDescr(cusparseSpGEMMDescr_t* description) { return make(description); }
-cusparseStatus_t cusparseSpGEMM_destroyDescr(cusparseSpGEMMDescr_t description) { return drop(description); }
+cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t* description) {
+  return make(description);
+}
+cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t description) {
+  return drop(description);
+}
+cusparseStatus_t cusparseCreateBsrsv2Info(bsrsv2Info_t* information) {
+  return make(information);
+}
+cusparseStatus_t cusparseDestroyBsrsv2Info(bsrsv2Info_t information) {
+  return drop(information);
+}
+cusparseStatus_t cusparseCreateBsrsm2Info(bsrsm2Info_t* information) {
+  return make(information);
+}
+cusparseStatus_t cusparseDestroyBsrsm2Info(bsrsm2Info_t information) {
+  return drop(information);
+}
+cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t* description) {
+  return make(description);
+}
+cusparseStatus_t cusparseSpSV_destroyDescr(cusparseSpSVDescr_t description) {
+  return drop(description);
+}
+cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t* description) {
+  return make(description);
+}
+cusparseStatus_t cusparseSpSM_destroyDescr(cusparseSpSMDescr_t description) {
+  return drop(description);
+}
+cusparseStatus_t cusparseSpGEMM_createDescr(cusparseSpGEMMDescr_t* description) {
+  return make(description);
+}
+cusparseStatus_t cusparseSpGEMM_destroyDescr(cusparseSpGEMMDescr_t description) {
+  return drop(description);
+}
 
 cusparseStatus_t cusparseCreateDnVec(cusparseDnVecDescr_t* description, int64_t size, void*, cudaDataType) {
   return make(description, size);
@@ -71,17 +101,24 @@ cusparseStatus_t cusparseCreateDnMat(cusparseDnMatDescr_t* description, int64_t 
                                      cudaDataType, cusparseOrder_t) {
   return make(description, rows, columns);
 }
-cusparseStatus_t cusparseCreateCsr(cusparseSpMatDescr_t* description, int64_t rows, int64_t columns, int64_t nonzeros, void*,
-                                   void*, void*, cusparseIndexType_t, cusparseIndexType_t, cusparseIndexBase_t, cudaDataType) {
+cusparseStatus_t cusparseCreateCsr(cusparseSpMatDescr_t* description, int64_t rows, int64_t columns, int64_t nonzeros,
+                                   void*, void*, void*, cusparseIndexType_t, cusparseIndexType_t, cusparseIndexBase_t,
+                                   cudaDataType) {
   return make(description, rows, columns, nonzeros);
 }
-cusparseStatus_t cusparseCreateCoo(cusparseSpMatDescr_t* description, int64_t rows, int64_t columns, int64_t nonzeros, void*,
-                                   void*, void*, cusparseIndexType_t, cusparseIndexBase_t, cudaDataType) {
+cusparseStatus_t cusparseCreateCoo(cusparseSpMatDescr_t* description, int64_t rows, int64_t columns, int64_t nonzeros,
+                                   void*, void*, void*, cusparseIndexType_t, cusparseIndexBase_t, cudaDataType) {
   return make(description, rows, columns, nonzeros);
 }
-cusparseStatus_t cusparseDestroyDnVec(cusparseConstDnVecDescr_t description) { return drop(description); }
-cusparseStatus_t cusparseDestroyDnMat(cusparseConstDnMatDescr_t description) { return drop(description); }
-cusparseStatus_t cusparseDestroySpMat(Matrix description) { return drop(description); }
+cusparseStatus_t cusparseDestroyDnVec(cusparseConstDnVecDescr_t description) {
+  return drop(description);
+}
+cusparseStatus_t cusparseDestroyDnMat(cusparseConstDnMatDescr_t description) {
+  return drop(description);
+}
+cusparseStatus_t cusparseDestroySpMat(Matrix description) {
+  return drop(description);
+}
 
 cusparseStatus_t cusparseSpMatGetSize(Matrix matrix, int64_t* rows, int64_t* columns, int64_t* nonzeros) {
   const auto* description = reinterpret_cast<const Description*>(matrix);
@@ -96,7 +133,8 @@ cusparseStatus_t cusparseSpMV_bufferSize(Handle, Operation, const void*, Matrix,
   return no_workspace(bytes);
 }
 cusparseStatus_t cusparseSpMM_bufferSize(Handle, Operation, Operation, const void*, Matrix, cusparseConstDnMatDescr_t,
-                                         const void*, cusparseDnMatDescr_t, cudaDataType, cusparseSpMMAlg_t, size_t* bytes) {
+                                         const void*, cusparseDnMatDescr_t, cudaDataType, cusparseSpMMAlg_t,
+                                         size_t* bytes) {
   return no_workspace(bytes);
 }
 cusparseStatus_t cusparseSDDMM_bufferSize(Handle, Operation, Operation, const void*, cusparseConstDnMatDescr_t,
@@ -133,26 +171,28 @@ cusparseStatus_t cusparseXcsrsort_bufferSizeExt(Handle, int, int, int, const int
 
 // The sum of two matrices has no elements, in host or device memory alike where the host may write.
 cusparseStatus_t cusparseXcsrgeam2Nnz(Handle, int, int, const cusparseMatDescr_t, int, const int*, const int*,
-                                      const cusparseMatDescr_t, int, const int*, const int*, const cusparseMatDescr_t, int*,
-                                      int* nonzeros, void*) {
-  return cudaMemset(nonzeros, 0, sizeof *nonzeros) == cudaSuccess ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INVALID_VALUE;
+                                      const cusparseMatDescr_t, int, const int*, const int*, const cusparseMatDescr_t,
+                                      int*, int* nonzeros, void*) {
+  return cudaMemset(nonzeros, 0, sizeof *nonzeros) == cudaSuccess ? CUSPARSE_STATUS_SUCCESS
+                                                                  : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
-#define DEVICE_AUDIT_SIZES(T, type)                                                                                          \
-  cusparseStatus_t cusparse##T##bsrsv2_bufferSize(Handle, cusparseDirection_t, Operation, int, int, const cusparseMatDescr_t, \
-                                                  type*, const int*, const int*, int, bsrsv2Info_t, int* bytes) {            \
-    return no_workspace(bytes);                                                                                              \
-  }                                                                                                                          \
-  cusparseStatus_t cusparse##T##bsrsm2_bufferSize(Handle, cusparseDirection_t, Operation, Operation, int, int, int,          \
-                                                  const cusparseMatDescr_t, type*, const int*, const int*, int,              \
-                                                  bsrsm2Info_t, int* bytes) {                                                \
-    return no_workspace(bytes);                                                                                              \
-  }                                                                                                                          \
-  cusparseStatus_t cusparse##T##csrgeam2_bufferSizeExt(                                                                      \
-      Handle, int, int, const type*, const cusparseMatDescr_t, int, const type*, const int*, const int*, const type*,        \
-      const cusparseMatDescr_t, int, const type*, const int*, const int*, const cusparseMatDescr_t, const type*, const int*, \
-      const int*, size_t* bytes) {                                                                                           \
-    return no_workspace(bytes);                                                                                              \
+#define DEVICE_AUDIT_SIZES(T, type)                                                                                   \
+  cusparseStatus_t cusparse##T##bsrsv2_bufferSize(Handle, cusparseDirection_t, Operation, int, int,                   \
+                                                  const cusparseMatDescr_t, type*, const int*, const int*, int,       \
+                                                  bsrsv2Info_t, int* bytes) {                                         \
+    return no_workspace(bytes);                                                                                       \
+  }                                                                                                                   \
+  cusparseStatus_t cusparse##T##bsrsm2_bufferSize(Handle, cusparseDirection_t, Operation, Operation, int, int, int,   \
+                                                  const cusparseMatDescr_t, type*, const int*, const int*, int,       \
+                                                  bsrsm2Info_t, int* bytes) {                                         \
+    return no_workspace(bytes);                                                                                       \
+  }                                                                                                                   \
+  cusparseStatus_t cusparse##T##csrgeam2_bufferSizeExt(                                                               \
+      Handle, int, int, const type*, const cusparseMatDescr_t, int, const type*, const int*, const int*, const type*, \
+      const cusparseMatDescr_t, int, const type*, const int*, const int*, const cusparseMatDescr_t, const type*,      \
+      const int*, const int*, size_t* bytes) {                                                                        \
+    return no_workspace(bytes);                                                                                       \
   }
 DEVICE_AUDIT_SIZES(S, float)
 DEVICE_AUDIT_SIZES(D, double)

@@ -8,7 +8,11 @@
 
 extern "C" {
 
-const char* cusparseLtGetErrorName(cusparseStatus_t) { return "CUSPARSE_STATUS_NOT_SUPPORTED"; }
-const char* cusparseLtGetErrorString(cusparseStatus_t) { return "operation not supported"; }
+const char* cusparseLtGetErrorName(cusparseStatus_t) {
+  return "CUSPARSE_STATUS_NOT_SUPPORTED";
+}
+const char* cusparseLtGetErrorString(cusparseStatus_t) {
+  return "operation not supported";
+}
 
 }  // extern "C"

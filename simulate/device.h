@@ -21,4 +21,6 @@ void bus_id_of_existing(int number, char* text, int length);
 
 #include "process.h"
 
-inline bool device_audit::simulate::is_device(int device) { return device >= 0 && device < settings().devices; }
+inline bool device_audit::simulate::is_device(int device) {
+  return device >= 0 && device < settings().devices;
+}

@@ -37,7 +37,9 @@ CUresult make_current(CUcontext context) {
 
 extern "C" {
 
-CUresult cuInit(unsigned) { return static_cast<CUresult>(usable()); }
+CUresult cuInit(unsigned) {
+  return static_cast<CUresult>(usable());
+}
 DEVICE_AUDIT_DRIVER(cuDriverGetVersion, (int* version), cudaDriverGetVersion(version))
 
 CUresult cuDeviceGetCount(int* count) {
@@ -77,13 +79,16 @@ CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
   *minor = device_attribute(cudaDevAttrComputeCapabilityMinor, device);
   return CUDA_SUCCESS;
 }
-DEVICE_AUDIT_DRIVER(cuDeviceGetPCIBusId, (char* text, int length, CUdevice device), cudaDeviceGetPCIBusId(text, length, device))
+DEVICE_AUDIT_DRIVER(cuDeviceGetPCIBusId, (char* text, int length, CUdevice device),
+                    cudaDeviceGetPCIBusId(text, length, device))
 DEVICE_AUDIT_DRIVER(cuDeviceGetByPCIBusId, (CUdevice * device, const char* text), cudaDeviceGetByPCIBusId(device, text))
 DEVICE_AUDIT_DRIVER(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer),
                     cudaDeviceCanAccessPeer(can, device, peer))
-DEVICE_AUDIT_DRIVER(cuDeviceGetP2PAttribute, (int* value, CUdevice_P2PAttribute attribute, CUdevice source, CUdevice destination),
+DEVICE_AUDIT_DRIVER(cuDeviceGetP2PAttribute,
+                    (int* value, CUdevice_P2PAttribute attribute, CUdevice source, CUdevice destination),
                     cudaDeviceGetP2PAttribute(value, static_cast<cudaDeviceP2PAttr>(attribute), source, destination))
-DEVICE_AUDIT_DRIVER(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device), cudaDeviceGetDefaultMemPool(pool, device))
+DEVICE_AUDIT_DRIVER(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device),
+                    cudaDeviceGetDefaultMemPool(pool, device))
 DEVICE_AUDIT_DRIVER(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device), cudaDeviceGetMemPool(pool, device))
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
@@ -91,13 +96,17 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   *context = primary_context(device);
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return usable_device(device); }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return usable_device(device);
+}
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   DEVICE_AUDIT_DEVICE(device);
   reset_device(device);
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned) { return usable_device(device); }
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned) {
+  return usable_device(device);
+}
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   DEVICE_AUDIT_DEVICE(device);
   *flags = 0;
@@ -105,11 +114,16 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* activ
   return CUDA_SUCCESS;
 }
 
+// A thread that has not used its device yet has the context that others have made there; CUDA would say null, and
+// PyTorch warn.
 CUresult cuCtxGetCurrent(CUcontext* context) {
-  *context = thread.context;
+  const bool made = !thread.context && primary_context_active(thread.device);
+  *context = made ? primary_context(thread.device) : thread.context;
   return static_cast<CUresult>(usable());
 }
-CUresult cuCtxSetCurrent(CUcontext context) { return make_current(context); }
+CUresult cuCtxSetCurrent(CUcontext context) {
+  return make_current(context);
+}
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
   constexpr int most = sizeof thread.pushed / sizeof *thread.pushed;
   if (thread.depth == most) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -148,9 +162,12 @@ CUresult cuCtxGetFlags(unsigned* flags) {
   return CUDA_SUCCESS;
 }
 DEVICE_AUDIT_DRIVER(cuCtxSynchronize, (), cudaDeviceSynchronize())
-DEVICE_AUDIT_DRIVER(cuCtxGetStreamPriorityRange, (int* least, int* greatest), cudaDeviceGetStreamPriorityRange(least, greatest))
-DEVICE_AUDIT_DRIVER(cuCtxGetLimit, (size_t * value, CUlimit limit), cudaDeviceGetLimit(value, static_cast<cudaLimit>(limit)))
-DEVICE_AUDIT_DRIVER(cuCtxSetLimit, (CUlimit limit, size_t value), cudaDeviceSetLimit(static_cast<cudaLimit>(limit), value))
+DEVICE_AUDIT_DRIVER(cuCtxGetStreamPriorityRange, (int* least, int* greatest),
+                    cudaDeviceGetStreamPriorityRange(least, greatest))
+DEVICE_AUDIT_DRIVER(cuCtxGetLimit, (size_t * value, CUlimit limit),
+                    cudaDeviceGetLimit(value, static_cast<cudaLimit>(limit)))
+DEVICE_AUDIT_DRIVER(cuCtxSetLimit, (CUlimit limit, size_t value),
+                    cudaDeviceSetLimit(static_cast<cudaLimit>(limit), value))
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   if (!is_context(peer)) return CUDA_ERROR_INVALID_CONTEXT;
   return driver([&] { return cudaDeviceEnablePeerAccess(peer->device, flags); });
@@ -162,7 +179,9 @@ CUresult cuLogsRegisterCallback(CUlogsCallback, void*, CUlogsCallbackHandle* han
   *handle = reinterpret_cast<CUlogsCallbackHandle>(&registered);
   return CUDA_SUCCESS;
 }
-CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle) { return CUDA_SUCCESS; }
+CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle) {
+  return CUDA_SUCCESS;
+}
 
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
   *table = nullptr;
@@ -204,7 +223,8 @@ void* find_function(const char* name) {
 
 extern "C" {
 
-CUresult cuGetProcAddress_v2(const char* name, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult* status) {
+CUresult cuGetProcAddress_v2(const char* name, void** function, int, cuuint64_t,
+                             CUdriverProcAddressQueryResult* status) {
   *function = find_function(name);
   if (status) *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

@@ -17,13 +17,17 @@ CUresult driver(Call call) {
   return error == cudaErrorInvalidConfiguration ? CUDA_ERROR_INVALID_VALUE : static_cast<CUresult>(error);
 }
 
-inline void* pointer_of(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
-inline CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+inline void* pointer_of(CUdeviceptr address) {
+  return reinterpret_cast<void*>(address);
+}
+inline CUdeviceptr address_of(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 }  // namespace device_audit::simulate
 
 // A driver function that is one call of the runtime.
-#define DEVICE_AUDIT_DRIVER(name, parameters, call) \
-  CUresult name parameters {                        \
+#define DEVICE_AUDIT_DRIVER(name, parameters, call)                \
+  CUresult name parameters {                                       \
     return ::device_audit::simulate::driver([&] { return call; }); \
   }

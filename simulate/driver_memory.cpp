@@ -8,7 +8,9 @@ using namespace device_audit::simulate;
 
 namespace {
 
-void** out(CUdeviceptr* address) { return reinterpret_cast<void**>(address); }
+void** out(CUdeviceptr* address) {
+  return reinterpret_cast<void**>(address);
+}
 
 template <typename Value>
 CUresult fill_with(CUdeviceptr address, Value value, size_t count, CUstream stream) {
@@ -24,13 +26,15 @@ CUresult fill_with(CUdeviceptr address, Value value, size_t count, CUstream stre
 }
 
 CUresult copy_rows(const CUDA_MEMCPY2D& copy, CUstream stream) {
-  if (copy.srcMemoryType == CU_MEMORYTYPE_ARRAY || copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) return CUDA_ERROR_NOT_SUPPORTED;
+  if (copy.srcMemoryType == CU_MEMORYTYPE_ARRAY || copy.dstMemoryType == CU_MEMORYTYPE_ARRAY)
+    return CUDA_ERROR_NOT_SUPPORTED;
   const void* source = copy.srcMemoryType == CU_MEMORYTYPE_HOST ? copy.srcHost : pointer_of(copy.srcDevice);
   void* destination = copy.dstMemoryType == CU_MEMORYTYPE_HOST ? copy.dstHost : pointer_of(copy.dstDevice);
   return driver([&] {
-    return cudaMemcpy2DAsync(static_cast<char*>(destination) + copy.dstY * copy.dstPitch + copy.dstXInBytes, copy.dstPitch,
-                             static_cast<const char*>(source) + copy.srcY * copy.srcPitch + copy.srcXInBytes, copy.srcPitch,
-                             copy.WidthInBytes, copy.Height, cudaMemcpyDefault, stream);
+    return cudaMemcpy2DAsync(static_cast<char*>(destination) + copy.dstY * copy.dstPitch + copy.dstXInBytes,
+                             copy.dstPitch,
+                             static_cast<const char*>(source) + copy.srcY * copy.srcPitch + copy.srcXInBytes,
+                             copy.srcPitch, copy.WidthInBytes, copy.Height, cudaMemcpyDefault, stream);
   });
 }
 
@@ -47,9 +51,11 @@ DEVICE_AUDIT_DRIVER(cuMemAllocManaged, (CUdeviceptr * address, size_t bytes, uns
                     cudaMallocManaged(out(address), bytes, flags))
 DEVICE_AUDIT_DRIVER(cuMemFree_v2, (CUdeviceptr address), cudaFree(pointer_of(address)))
 DEVICE_AUDIT_DRIVER(cuMemAllocHost_v2, (void** pointer, size_t bytes), cudaMallocHost(pointer, bytes))
-DEVICE_AUDIT_DRIVER(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags), cudaHostAlloc(pointer, bytes, flags))
+DEVICE_AUDIT_DRIVER(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags),
+                    cudaHostAlloc(pointer, bytes, flags))
 DEVICE_AUDIT_DRIVER(cuMemFreeHost, (void* pointer), cudaFreeHost(pointer))
-DEVICE_AUDIT_DRIVER(cuMemHostRegister_v2, (void* pointer, size_t bytes, unsigned flags), cudaHostRegister(pointer, bytes, flags))
+DEVICE_AUDIT_DRIVER(cuMemHostRegister_v2, (void* pointer, size_t bytes, unsigned flags),
+                    cudaHostRegister(pointer, bytes, flags))
 DEVICE_AUDIT_DRIVER(cuMemHostUnregister, (void* pointer), cudaHostUnregister(pointer))
 DEVICE_AUDIT_DRIVER(cuMemHostGetDevicePointer_v2, (CUdeviceptr * address, void* pointer, unsigned flags),
                     cudaHostGetDevicePointer(out(address), pointer, flags))
@@ -128,7 +134,9 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   for (unsigned i = 0; i < count; ++i) cuPointerGetAttribute(data[i], attributes[i], address);
   return CUDA_SUCCESS;
 }
-CUresult cuPointerSetAttribute(const void*, CUpointer_attribute, CUdeviceptr) { return CUDA_SUCCESS; }
+CUresult cuPointerSetAttribute(const void*, CUpointer_attribute, CUdeviceptr) {
+  return CUDA_SUCCESS;
+}
 
 DEVICE_AUDIT_DRIVER(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
                     cudaMemcpy(pointer_of(to), pointer_of(from), bytes, cudaMemcpyDefault))
@@ -148,16 +156,25 @@ DEVICE_AUDIT_DRIVER(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, siz
                     cudaMemcpyAsync(pointer_of(to), pointer_of(from), bytes, cudaMemcpyDeviceToDevice, stream))
 DEVICE_AUDIT_DRIVER(cuMemcpyPeer, (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes),
                     cudaMemcpy(pointer_of(to), pointer_of(from), bytes, cudaMemcpyDeviceToDevice))
-DEVICE_AUDIT_DRIVER(cuMemcpyPeerAsync, (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream),
+DEVICE_AUDIT_DRIVER(cuMemcpyPeerAsync,
+                    (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream),
                     cudaMemcpyAsync(pointer_of(to), pointer_of(from), bytes, cudaMemcpyDeviceToDevice, stream))
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return copy_rows(*copy, nullptr); }
-CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) { return copy_rows(*copy, nullptr); }
-CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) { return copy_rows(*copy, stream); }
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) {
+  return copy_rows(*copy, nullptr);
+}
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) {
+  return copy_rows(*copy, nullptr);
+}
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return copy_rows(*copy, stream);
+}
 
-#define DEVICE_AUDIT_FILL(name, asynchronous, type)                                                                      \
-  CUresult name(CUdeviceptr address, type value, size_t count) { return fill_with(address, value, count, nullptr); }     \
-  CUresult asynchronous(CUdeviceptr address, type value, size_t count, CUstream stream) {                                \
-    return fill_with(address, value, count, stream);                                                                     \
+#define DEVICE_AUDIT_FILL(name, asynchronous, type)                                       \
+  CUresult name(CUdeviceptr address, type value, size_t count) {                          \
+    return fill_with(address, value, count, nullptr);                                     \
+  }                                                                                       \
+  CUresult asynchronous(CUdeviceptr address, type value, size_t count, CUstream stream) { \
+    return fill_with(address, value, count, stream);                                      \
   }
 DEVICE_AUDIT_FILL(cuMemsetD8_v2, cuMemsetD8Async, unsigned char)
 DEVICE_AUDIT_FILL(cuMemsetD16_v2, cuMemsetD16Async, unsigned short)
@@ -195,15 +212,20 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
   });
 }
 
-CUresult cuMemRelease(CUmemGenericAllocationHandle handle) { return static_cast<CUresult>(release_physical(pointer_of(handle))); }
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  return static_cast<CUresult>(release_physical(pointer_of(handle)));
+}
 
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long) {
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long) {
   return static_cast<CUresult>(map_physical(pointer_of(address), bytes, pointer_of(handle), offset));
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   return static_cast<CUresult>(unmap_physical(pointer_of(address), bytes));
 }
-CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) { return CUDA_SUCCESS; }
+CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
+  return CUDA_SUCCESS;
+}
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* pointer) {
   Block block;

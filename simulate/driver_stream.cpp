@@ -12,7 +12,8 @@ DEVICE_AUDIT_DRIVER(cuStreamCreateWithPriority, (CUstream * stream, unsigned fla
 DEVICE_AUDIT_DRIVER(cuStreamDestroy_v2, (CUstream stream), cudaStreamDestroy(stream))
 DEVICE_AUDIT_DRIVER(cuStreamSynchronize, (CUstream stream), cudaStreamSynchronize(stream))
 DEVICE_AUDIT_DRIVER(cuStreamQuery, (CUstream stream), cudaStreamQuery(stream))
-DEVICE_AUDIT_DRIVER(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags), cudaStreamWaitEvent(stream, event, flags))
+DEVICE_AUDIT_DRIVER(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
+                    cudaStreamWaitEvent(stream, event, flags))
 DEVICE_AUDIT_DRIVER(cuStreamGetPriority, (CUstream stream, int* priority), cudaStreamGetPriority(stream, priority))
 DEVICE_AUDIT_DRIVER(cuStreamGetFlags, (CUstream stream, unsigned* flags), cudaStreamGetFlags(stream, flags))
 DEVICE_AUDIT_DRIVER(cuStreamGetId, (CUstream stream, unsigned long long* id), cudaStreamGetId(stream, id))
@@ -35,8 +36,8 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* statu
                                    const CUgraphNode** dependencies, const CUgraphEdgeData**, size_t* count) {
   unsigned long long number = 0;
   const CUresult result = driver([&] {
-    return cudaStreamGetCaptureInfo(stream, reinterpret_cast<cudaStreamCaptureStatus*>(status), &number, graph, dependencies,
-                                    nullptr, count);
+    return cudaStreamGetCaptureInfo(stream, reinterpret_cast<cudaStreamCaptureStatus*>(status), &number, graph,
+                                    dependencies, nullptr, count);
   });
   if (id) *id = number;
   return result;
@@ -48,7 +49,8 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   return driver([&] { return cudaThreadExchangeStreamCaptureMode(reinterpret_cast<cudaStreamCaptureMode*>(mode)); });
 }
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned flags) {
-  return driver([&] { return cudaStreamAddCallback(stream, reinterpret_cast<cudaStreamCallback_t>(callback), data, flags); });
+  return driver(
+      [&] { return cudaStreamAddCallback(stream, reinterpret_cast<cudaStreamCallback_t>(callback), data, flags); });
 }
 DEVICE_AUDIT_DRIVER(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* data),
                     cudaLaunchHostFunc(stream, function, data))
@@ -70,6 +72,7 @@ DEVICE_AUDIT_DRIVER(cuGraphInstantiateWithFlags, (CUgraphExec * executable, CUgr
 DEVICE_AUDIT_DRIVER(cuGraphExecDestroy, (CUgraphExec executable), cudaGraphExecDestroy(executable))
 DEVICE_AUDIT_DRIVER(cuGraphUpload, (CUgraphExec executable, CUstream stream), cudaGraphUpload(executable, stream))
 DEVICE_AUDIT_DRIVER(cuGraphLaunch, (CUgraphExec executable, CUstream stream), cudaGraphLaunch(executable, stream))
-DEVICE_AUDIT_DRIVER(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count), cudaGraphGetNodes(graph, nodes, count))
+DEVICE_AUDIT_DRIVER(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count),
+                    cudaGraphGetNodes(graph, nodes, count))
 
 }  // extern "C"

@@ -1,5 +1,5 @@
-// Included first where the dynamic loader is called: binds its functions to their oldest versions, because newer glibc has moved
-// them and a library that asks for the new place does not load on older systems (P2).
+// Included first where the dynamic loader is called: binds its functions to their oldest versions, because newer glibc
+// has moved them and a library that asks for the new place does not load on older systems (P2).
 #pragma once
 
 #if defined(__x86_64__)

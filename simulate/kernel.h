@@ -1,8 +1,8 @@
 // Kernels, as the runtime and the driver see them.
 #pragma once
 
-#include <cstddef>
 #include <driver_types.h>
+#include <cstddef>
 
 namespace device_audit::simulate {
 

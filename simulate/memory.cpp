@@ -18,9 +18,15 @@ namespace {
 
 constexpr size_t kLargePage = size_t{2} << 20;
 
-constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
+constexpr size_t round_up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+uintptr_t address_of(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer);
+}
+void* pointer_to(uintptr_t address) {
+  return reinterpret_cast<void*>(address);
+}
 
 class Guard {
  public:
@@ -88,7 +94,8 @@ class Blocks {
   size_t count_ = 0, capacity_ = 0;
 };
 
-// One device's range of addresses. It is longer than the device's memory, so that the gaps between blocks never stand in the way.
+// One device's range of addresses. It is longer than the device's memory, so that the gaps between blocks never stand
+// in the way.
 struct Span {
   uintptr_t begin;
   size_t extent;
@@ -110,8 +117,8 @@ void* reserve(size_t bytes) {
   return range == MAP_FAILED ? nullptr : range;
 }
 
-// A file in memory has a name that another process can open, for cudaIpcOpenMemHandle. A limit on file sizes holds for it
-// too, and exceeding that limit is a signal: then the memory is anonymous.
+// A file in memory has a name that another process can open, for cudaIpcOpenMemHandle. A limit on file sizes holds for
+// it too, and exceeding that limit is a signal: then the memory is anonymous.
 int make_file(size_t bytes) {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)) return -1;
@@ -254,7 +261,8 @@ struct Pages {
   // The first page from `page` on that is written, or is not.
   size_t next(size_t page, bool is_written) const {
     while (page < end && written(page) != is_written) {
-      const bool whole_word_differs = span.written && page % 64 == 0 && span.written[page / 64] == (is_written ? 0 : ~uint64_t{0});
+      const bool whole_word_differs =
+          span.written && page % 64 == 0 && span.written[page / 64] == (is_written ? 0 : ~uint64_t{0});
       page += whole_word_differs ? 64 : 1;
     }
     return page < end ? page : end;
@@ -286,8 +294,8 @@ void mark_written(const Block& block, uintptr_t address, size_t bytes) {
   Pages{span, begin / kPage, round_up(begin + bytes, kPage) / kPage}.set(true);
 }
 
-// Zeros for what was written in a part of a block. Pages that lie wholly inside become clean; long runs of them go back to the
-// system instead of being written to.
+// Zeros for what was written in a part of a block. Pages that lie wholly inside become clean; long runs of them go back
+// to the system instead of being written to.
 void forget(const Block& block, uintptr_t address, size_t bytes) {
   if (!block.on_device() || block.kind == Kind::kImported) return;
   constexpr size_t long_run = 16;
@@ -340,7 +348,9 @@ void erase(Block* block) {
   blocks.erase(block);
 }
 
-bool in_span(const Span& span, uintptr_t address) { return address - span.begin < span.extent; }
+bool in_span(const Span& span, uintptr_t address) {
+  return address - span.begin < span.extent;
+}
 
 void drop_reference(Block* physical) {
   if (--physical->references == 0) erase(physical);
@@ -487,7 +497,8 @@ cudaError_t reserve_addresses(size_t bytes, size_t alignment, void** pointer) {
   // The pages around the aligned part go back.
   const uintptr_t begin = round_up(address_of(range), unit);
   if (begin > address_of(range)) munmap(range, begin - address_of(range));
-  if (const uintptr_t end = address_of(range) + bytes + unit; end > begin + bytes) munmap(pointer_to(begin + bytes), end - begin - bytes);
+  if (const uintptr_t end = address_of(range) + bytes + unit; end > begin + bytes)
+    munmap(pointer_to(begin + bytes), end - begin - bytes);
   Block block{};
   block.address = begin;
   block.bytes = block.extent = bytes;
@@ -515,7 +526,8 @@ cudaError_t map_physical(void* pointer, size_t bytes, void* physical, size_t off
   const Block* reservation = reservations.containing(address);
   Block* memory = blocks.beginning(address_of(physical));
   if (!reservation || address + bytes > reservation->address + reservation->extent || !memory ||
-      memory->kind != Kind::kPhysical || offset + bytes > memory->extent || !bytes || (address | bytes | offset) % kPage) {
+      memory->kind != Kind::kPhysical || offset + bytes > memory->extent || !bytes ||
+      (address | bytes | offset) % kPage) {
     return cudaErrorInvalidValue;
   }
   const size_t next = blocks.after(address);
@@ -607,7 +619,8 @@ cudaError_t import_block(const Export& where, int device, void** pointer) {
     return cudaErrorMapBufferObjectFailed;
   }
   const bool strict = settings().strict;
-  void* range = mmap(nullptr, where.bytes, strict ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_SHARED, file, off_t(where.offset));
+  void* range =
+      mmap(nullptr, where.bytes, strict ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_SHARED, file, off_t(where.offset));
   close(file);
   if (range == MAP_FAILED) return cudaErrorMapBufferObjectFailed;
   void* shadow = strict ? map_again(address_of(range), where.bytes, nullptr) : range;

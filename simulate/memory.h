@@ -5,9 +5,9 @@
 // through the second one, the shadow. Fresh memory reads as zeros, and freed pages go back to the system.
 #pragma once
 
+#include <driver_types.h>
 #include <cstddef>
 #include <cstdint>
-#include <driver_types.h>
 
 namespace device_audit::simulate {
 
@@ -24,14 +24,14 @@ enum class Kind : uint8_t {
 
 struct Block {
   uintptr_t address;
-  size_t bytes;      // as asked for
-  size_t extent;     // as taken, whole pages
-  intptr_t shadow;   // what to add to an address to reach its memory
+  size_t bytes;       // as asked for
+  size_t extent;      // as taken, whole pages
+  intptr_t shadow;    // what to add to an address to reach its memory
   uintptr_t backing;  // kMapped: the address of its kPhysical block
   size_t offset;      // kMapped: where in that block it begins
   unsigned long long id;
-  unsigned flags;    // as given to cudaHostAlloc and its like
-  int references;    // kPhysical: handles and mappings
+  unsigned flags;  // as given to cudaHostAlloc and its like
+  int references;  // kPhysical: handles and mappings
   int device;
   Kind kind;
 
@@ -56,15 +56,16 @@ bool find_block(const void* pointer, Block* block);
 // Whether `pointer` is in a range that belongs to a device, allocated or not.
 bool in_device_range(const void* pointer);
 
-// Where the bytes really are: `pointer` itself for host memory, null for device memory that is not allocated up to its end.
+// Where the bytes really are: `pointer` itself for host memory, null for device memory that is not allocated up to its
+// end.
 const void* reach(const void* pointer, size_t bytes);
 void* reach_to_write(void* pointer, size_t bytes);
 
 // Fills with `value`; whole pages of zeros are given back to the system instead.
 cudaError_t fill(void* pointer, int value, size_t bytes);
 
-// Makes device memory read as zeros again, as fresh memory does, at the cost of what was written since: for allocators that
-// give out again what they did not return. Memory of the host, or not allocated, is left alone.
+// Makes device memory read as zeros again, as fresh memory does, at the cost of what was written since: for allocators
+// that give out again what they did not return. Memory of the host, or not allocated, is left alone.
 void forget(void* pointer, size_t bytes);
 
 struct Usage {

@@ -37,13 +37,19 @@ ncclResult_t ncclGetVersion(int* version) {
   *version = NCCL_VERSION_CODE;
   return ncclSuccess;
 }
-const char* ncclGetErrorString(ncclResult_t result) { return result == ncclSuccess ? "no error" : "not simulated"; }
-const char* ncclGetLastError(ncclComm_t) { return ""; }
+const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclSuccess ? "no error" : "not simulated";
+}
+const char* ncclGetLastError(ncclComm_t) {
+  return "";
+}
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* identifier) {
   return getrandom(identifier, sizeof *identifier, 0) == sizeof *identifier ? ncclSuccess : ncclSystemError;
 }
-ncclResult_t ncclCommGetUniqueId(ncclComm_t, ncclUniqueId* identifier) { return ncclGetUniqueId(identifier); }
+ncclResult_t ncclCommGetUniqueId(ncclComm_t, ncclUniqueId* identifier) {
+  return ncclGetUniqueId(identifier);
+}
 
 ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int size, ncclUniqueId, int rank) {
   return make(communicator, size, rank);
@@ -69,8 +75,12 @@ ncclResult_t ncclCommShrink(ncclComm_t communicator, int*, int excluded, ncclCom
   const int size = communicator->size - excluded;
   return make(part, size, communicator->rank < size ? communicator->rank : size - 1);
 }
-ncclResult_t ncclCommDestroy(ncclComm_t communicator) { return drop(communicator); }
-ncclResult_t ncclCommAbort(ncclComm_t communicator) { return drop(communicator); }
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  return drop(communicator);
+}
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  return drop(communicator);
+}
 
 ncclResult_t ncclCommCount(const ncclComm_t communicator, int* size) {
   *size = communicator->size;
@@ -97,14 +107,17 @@ ncclResult_t ncclCommRegister(const ncclComm_t, void*, size_t, void** handle) {
   *handle = &registered;
   return ncclSuccess;
 }
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* operation, void*, ncclDataType_t, ncclScalarResidence_t, ncclComm_t) {
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* operation, void*, ncclDataType_t, ncclScalarResidence_t,
+                                      ncclComm_t) {
   *operation = ncclSum;
   return ncclSuccess;
 }
 ncclResult_t ncclMemAlloc(void** pointer, size_t bytes) {
   return cudaMalloc(pointer, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
-ncclResult_t ncclMemFree(void* pointer) { return cudaFree(pointer) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
+ncclResult_t ncclMemFree(void* pointer) {
+  return cudaFree(pointer) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
 
 }  // extern "C"
 

@@ -3,7 +3,9 @@
 #include "nvml.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device.h"
@@ -99,10 +101,9 @@ void offer_nvml() {
   if (__atomic_exchange_n(&offered, true, __ATOMIC_ACQ_REL)) return;
   Dl_info self;
   if (!dladdr(reinterpret_cast<void*>(&offer_nvml), &self) || !self.dli_fname) return;
-  const char* slash = strrchr(self.dli_fname, '/');
-  char path[4096];
-  const int folder = slash ? int(slash - self.dli_fname) + 1 : 0;
-  if (snprintf(path, sizeof path, "%.*slibdevice_audit_simulate_nvml.so", folder, self.dli_fname) >= int(sizeof path)) return;
+  char path[PATH_MAX + 64];  // through links, to where the two were built side by side
+  if (!realpath(self.dli_fname, path)) return;
+  strcpy(strrchr(path, '/') + 1, "libdevice_audit_simulate_nvml.so");
   // Not dlopen: whoever watches it would act while a library of the program is still being initialised.
   dlmopen(LM_ID_BASE, path, RTLD_LAZY | RTLD_LOCAL);
 }
@@ -111,28 +112,50 @@ void offer_nvml() {
 
 extern "C" {
 
-int nvmlInit() { return kSuccess; }
-int nvmlInit_v2() { return kSuccess; }
-int nvmlInitWithFlags(unsigned) { return kSuccess; }
-int nvmlShutdown() { return kSuccess; }
-const char* nvmlErrorString(int status) { return status == kSuccess ? "Success" : "Not Supported"; }
+int nvmlInit() {
+  return kSuccess;
+}
+int nvmlInit_v2() {
+  return kSuccess;
+}
+int nvmlInitWithFlags(unsigned) {
+  return kSuccess;
+}
+int nvmlShutdown() {
+  return kSuccess;
+}
+const char* nvmlErrorString(int status) {
+  return status == kSuccess ? "Success" : "Not Supported";
+}
 
-int nvmlSystemGetDriverVersion(char* version, unsigned length) { return text("simulated", version, length); }
-int nvmlSystemGetNVMLVersion(char* version, unsigned length) { return text("simulated", version, length); }
+int nvmlSystemGetDriverVersion(char* version, unsigned length) {
+  return text("simulated", version, length);
+}
+int nvmlSystemGetNVMLVersion(char* version, unsigned length) {
+  return text("simulated", version, length);
+}
 int nvmlSystemGetCudaDriverVersion(int* version) {
   *version = CUDA_VERSION;
   return kSuccess;
 }
-int nvmlSystemGetCudaDriverVersion_v2(int* version) { return nvmlSystemGetCudaDriverVersion(version); }
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  return nvmlSystemGetCudaDriverVersion(version);
+}
 
 int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = unsigned(settings().existing);
   return kSuccess;
 }
-int nvmlDeviceGetCount(unsigned* count) { return nvmlDeviceGetCount_v2(count); }
+int nvmlDeviceGetCount(unsigned* count) {
+  return nvmlDeviceGetCount_v2(count);
+}
 
-int nvmlDeviceGetHandleByIndex_v2(unsigned number, Handle* handle) { return handle_of(number, handle); }
-int nvmlDeviceGetHandleByIndex(unsigned number, Handle* handle) { return handle_of(number, handle); }
+int nvmlDeviceGetHandleByIndex_v2(unsigned number, Handle* handle) {
+  return handle_of(number, handle);
+}
+int nvmlDeviceGetHandleByIndex(unsigned number, Handle* handle) {
+  return handle_of(number, handle);
+}
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* handle) {
   char known[64];
@@ -156,8 +179,12 @@ int nvmlDeviceGetHandleByPciBusId(const char* bus_id, Handle* handle) {
   return nvmlDeviceGetHandleByPciBusId_v2(bus_id, handle);
 }
 
-int nvmlDeviceGetIndex(Handle handle, unsigned* number) { return give(handle, number, unsigned(number_of(handle))); }
-int nvmlDeviceGetMinorNumber(Handle handle, unsigned* number) { return give(handle, number, unsigned(number_of(handle))); }
+int nvmlDeviceGetIndex(Handle handle, unsigned* number) {
+  return give(handle, number, unsigned(number_of(handle)));
+}
+int nvmlDeviceGetMinorNumber(Handle handle, unsigned* number) {
+  return give(handle, number, unsigned(number_of(handle)));
+}
 
 int nvmlDeviceGetName(Handle handle, char* name, unsigned length) {
   if (number_of(handle) < 0) return kInvalidArgument;
@@ -202,13 +229,27 @@ int nvmlDeviceGetCudaComputeCapability(Handle handle, int* major, int* minor) {
 }
 
 // Nothing runs, nothing is warm.
-int nvmlDeviceGetUtilizationRates(Handle handle, Utilization* rates) { return give(handle, rates, Utilization{0, 0}); }
-int nvmlDeviceGetTemperature(Handle handle, int, unsigned* degrees) { return give(handle, degrees, 0u); }
-int nvmlDeviceGetPowerUsage(Handle handle, unsigned* milliwatts) { return give(handle, milliwatts, 0u); }
-int nvmlDeviceGetClockInfo(Handle handle, int, unsigned* megahertz) { return give(handle, megahertz, 0u); }
-int nvmlDeviceGetComputeRunningProcesses(Handle handle, unsigned* count, void*) { return give(handle, count, 0u); }
-int nvmlDeviceGetComputeRunningProcesses_v2(Handle handle, unsigned* count, void*) { return give(handle, count, 0u); }
-int nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, unsigned* count, void*) { return give(handle, count, 0u); }
+int nvmlDeviceGetUtilizationRates(Handle handle, Utilization* rates) {
+  return give(handle, rates, Utilization{0, 0});
+}
+int nvmlDeviceGetTemperature(Handle handle, int, unsigned* degrees) {
+  return give(handle, degrees, 0u);
+}
+int nvmlDeviceGetPowerUsage(Handle handle, unsigned* milliwatts) {
+  return give(handle, milliwatts, 0u);
+}
+int nvmlDeviceGetClockInfo(Handle handle, int, unsigned* megahertz) {
+  return give(handle, megahertz, 0u);
+}
+int nvmlDeviceGetComputeRunningProcesses(Handle handle, unsigned* count, void*) {
+  return give(handle, count, 0u);
+}
+int nvmlDeviceGetComputeRunningProcesses_v2(Handle handle, unsigned* count, void*) {
+  return give(handle, count, 0u);
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, unsigned* count, void*) {
+  return give(handle, count, 0u);
+}
 
 int nvmlDeviceGetGpuFabricInfoV(Handle handle, FabricInfo* info) {
   return give(handle, info, FabricInfo{info->version, {}, 0, 0, 0});
@@ -217,8 +258,14 @@ int nvmlDeviceGetP2PStatus(Handle, Handle, int, int* status) {
   *status = 0;
   return kSuccess;
 }
-int nvmlDeviceGetNvLinkState(Handle, unsigned, int*) { return kNotSupported; }
-int nvmlDeviceGetNvLinkRemoteDeviceType(Handle, unsigned, int*) { return kNotSupported; }
-int nvmlDeviceGetNvLinkRemotePciInfo_v2(Handle, unsigned, PciInfo*) { return kNotSupported; }
+int nvmlDeviceGetNvLinkState(Handle, unsigned, int*) {
+  return kNotSupported;
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(Handle, unsigned, int*) {
+  return kNotSupported;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(Handle, unsigned, PciInfo*) {
+  return kNotSupported;
+}
 
 }  // extern "C"

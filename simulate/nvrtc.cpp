@@ -44,7 +44,8 @@ nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
   return NVRTC_SUCCESS;
 }
 
-nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char*, const char*, int, const char* const*, const char* const*) {
+nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char*, const char*, int, const char* const*,
+                               const char* const*) {
   *program = static_cast<nvrtcProgram>(calloc(1, sizeof(_nvrtcProgram)));
   return *program ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
 }
@@ -68,12 +69,24 @@ nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char*, const char** 
   return NVRTC_SUCCESS;
 }
 
-nvrtcResult nvrtcGetPTXSize(nvrtcProgram, size_t* bytes) { return one_byte(bytes); }
-nvrtcResult nvrtcGetCUBINSize(nvrtcProgram, size_t* bytes) { return one_byte(bytes); }
-nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram, size_t* bytes) { return one_byte(bytes); }
-nvrtcResult nvrtcGetPTX(nvrtcProgram, char* text) { return empty(text); }
-nvrtcResult nvrtcGetCUBIN(nvrtcProgram, char* text) { return empty(text); }
-nvrtcResult nvrtcGetProgramLog(nvrtcProgram, char* text) { return empty(text); }
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram, size_t* bytes) {
+  return one_byte(bytes);
+}
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram, size_t* bytes) {
+  return one_byte(bytes);
+}
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram, size_t* bytes) {
+  return one_byte(bytes);
+}
+nvrtcResult nvrtcGetPTX(nvrtcProgram, char* text) {
+  return empty(text);
+}
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram, char* text) {
+  return empty(text);
+}
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram, char* text) {
+  return empty(text);
+}
 
 }  // extern "C"
 

@@ -1,4 +1,5 @@
-// NVSHMEM, memory that many GPUs share, is refused whole: what PyTorch's library needs of it answers with an error or null.
+// NVSHMEM, memory that many GPUs share, is refused whole: what PyTorch's library needs of it answers with an error or
+// null.
 #include "answer.h"
 
 namespace {
@@ -12,9 +13,15 @@ constexpr int kInternalError = 1;  // NVSHMEMX_ERROR_INTERNAL; its headers need 
 
 extern "C" {
 
-void* nvshmem_malloc(size_t) { return nullptr; }
-void* nvshmem_ptr(const void*, int) { return nullptr; }
-void* nvshmemx_mc_ptr(int, const void*) { return nullptr; }
+void* nvshmem_malloc(size_t) {
+  return nullptr;
+}
+void* nvshmem_ptr(const void*, int) {
+  return nullptr;
+}
+void* nvshmemx_mc_ptr(int, const void*) {
+  return nullptr;
+}
 void nvshmem_free(void*) {}
 
 }  // extern "C"

@@ -48,8 +48,8 @@ size_t size(const char* text, size_t otherwise) {
   return otherwise;
 }
 
-// CUDA_VISIBLE_DEVICES as CUDA reads it: the list ends at the first entry that names no device, and a device named twice
-// leaves none.
+// CUDA_VISIBLE_DEVICES as CUDA reads it: the list ends at the first entry that names no device, and a device named
+// twice leaves none.
 int visible(const char* list, int existing, int* physical) {
   if (!list) {
     for (int i = 0; i < existing; ++i) physical[i] = i;
@@ -83,10 +83,12 @@ Settings read_settings() {
   return settings;
 }
 
-// Every thread that comes first reads them for itself and one of the results stays: no lock that a fork could leave taken.
+// Every thread that comes first reads them for itself and one of the results stays: no lock that a fork could leave
+// taken.
 Settings* shared_settings;
 
-// One byte in a page that the kernel clears in every child, even after a raw clone: 1 where the devices were first used.
+// One byte in a page that the kernel clears in every child, even after a raw clone: 1 where the devices were first
+// used.
 volatile char* started_here;
 bool started;
 pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -135,7 +137,8 @@ const Settings& settings() {
   if (!mine) return none;
   *mine = read_settings();
   Settings* other = nullptr;
-  if (__atomic_compare_exchange_n(&shared_settings, &other, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return *mine;
+  if (__atomic_compare_exchange_n(&shared_settings, &other, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return *mine;
   free(mine);
   return *other;
 }
@@ -149,7 +152,9 @@ void say(const char* format, ...) {
   va_start(arguments, format);
   const int length = vsnprintf(line + prefix, sizeof line - prefix - 1, format, arguments);
   va_end(arguments);
-  size_t left = prefix + (length < 0 ? 0 : size_t(length) < sizeof line - prefix - 1 ? size_t(length) : sizeof line - prefix - 2);
+  size_t left = prefix + (length < 0                                  ? 0
+                          : size_t(length) < sizeof line - prefix - 1 ? size_t(length)
+                                                                      : sizeof line - prefix - 2);
   line[left++] = '\n';
   const char* file = settings().log_file;
   const int opened = file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
@@ -170,7 +175,9 @@ CUctx_st* primary_context(int device) {
   return &primary[device];
 }
 
-bool primary_context_active(int device) { return __atomic_load_n(&primary_active[device], __ATOMIC_RELAXED); }
+bool primary_context_active(int device) {
+  return __atomic_load_n(&primary_active[device], __ATOMIC_RELAXED);
+}
 
 cudaError_t usable() {
   if (settings().devices == 0) return cudaErrorNoDevice;
@@ -187,4 +194,6 @@ cudaError_t enter() {
 }  // namespace device_audit::simulate
 
 // Asked for by the core through dlsym: the number of simulated devices that this process sees.
-extern "C" int device_audit_simulated_devices(void) { return device_audit::simulate::settings().devices; }
+extern "C" int device_audit_simulated_devices(void) {
+  return device_audit::simulate::settings().devices;
+}

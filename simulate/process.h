@@ -2,9 +2,9 @@
 // state that CUDA keeps per thread.
 #pragma once
 
-#include <cstddef>
 #include <cuda.h>
 #include <driver_types.h>
+#include <cstddef>
 
 // A context: CUDA's own name for what belongs to one device in one process.
 struct CUctx_st {
@@ -43,11 +43,14 @@ struct Thread {
 // Initial-exec: a preloaded library has a place in static TLS, and nothing is allocated at the first access (P9).
 extern constinit thread_local Thread thread __attribute__((tls_model("initial-exec")));
 
-inline int current_device() { return thread.context ? thread.context->device : thread.device; }
+inline int current_device() {
+  return thread.context ? thread.context->device : thread.device;
+}
 CUctx_st* primary_context(int device);
 bool primary_context_active(int device);
 
-// Errors: cudaErrorNoDevice, and cudaErrorInitializationError in a child forked after the parent used a device, as CUDA has it.
+// Errors: cudaErrorNoDevice, and cudaErrorInitializationError in a child forked after the parent used a device, as CUDA
+// has it.
 cudaError_t usable();
 
 // As usable(), and the current device has its context on this thread.
@@ -61,5 +64,6 @@ inline cudaError_t keep(cudaError_t error) {
 
 }  // namespace device_audit::simulate
 
-#define DEVICE_AUDIT_ENTER() \
-  if (cudaError_t error_ = ::device_audit::simulate::enter(); error_ != cudaSuccess) return ::device_audit::simulate::keep(error_)
+#define DEVICE_AUDIT_ENTER()                                                         \
+  if (cudaError_t error_ = ::device_audit::simulate::enter(); error_ != cudaSuccess) \
+  return ::device_audit::simulate::keep(error_)

@@ -48,7 +48,9 @@ CUuuid_st uuid_of_existing(int number) {
   return uuid;
 }
 
-int bus_of_existing(int number) { return number + 1; }
+int bus_of_existing(int number) {
+  return number + 1;
+}
 
 void bus_id_of_existing(int number, char* text, int length) {
   snprintf(text, size_t(length), "%04x:%02x:%02x.0", 0u, unsigned(bus_of_existing(number)), 0u);
@@ -94,8 +96,12 @@ cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
   return cudaSuccess;
 }
 
-cudaError_t cudaSetValidDevices(int*, int) { return keep(usable()); }
-cudaError_t cudaSetDeviceFlags(unsigned) { return keep(usable()); }
+cudaError_t cudaSetValidDevices(int*, int) {
+  return keep(usable());
+}
+cudaError_t cudaSetDeviceFlags(unsigned) {
+  return keep(usable());
+}
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   *flags = 0;
   return keep(usable());
@@ -244,13 +250,19 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitMallocHeapSize ? size_t{8} << 20 : size_t{1} << 20;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return keep(enter()); }
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return keep(enter()); }
+cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) {
+  return keep(enter());
+}
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
+  return keep(enter());
+}
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* configuration) {
   *configuration = cudaFuncCachePreferNone;
   return keep(enter());
 }
-cudaError_t cudaCtxResetPersistingL2Cache(void) { return keep(enter()); }
+cudaError_t cudaCtxResetPersistingL2Cache(void) {
+  return keep(enter());
+}
 
 cudaError_t cudaDriverGetVersion(int* version) {
   if (!version) return keep(cudaErrorInvalidValue);
@@ -264,7 +276,11 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-cudaError_t cudaProfilerStart(void) { return keep(enter()); }
-cudaError_t cudaProfilerStop(void) { return keep(enter()); }
+cudaError_t cudaProfilerStart(void) {
+  return keep(enter());
+}
+cudaError_t cudaProfilerStop(void) {
+  return keep(enter());
+}
 
 }  // extern "C"

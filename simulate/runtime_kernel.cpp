@@ -53,7 +53,9 @@ cudaFuncAttributes kernel_attributes() {
 namespace {
 
 // A kernel's handle is the address of its stub in the host program.
-cudaKernel_t kernel_of(const void* function) { return static_cast<cudaKernel_t>(const_cast<void*>(function)); }
+cudaKernel_t kernel_of(const void* function) {
+  return static_cast<cudaKernel_t>(const_cast<void*>(function));
+}
 
 // `kernel<<<grid, block>>>(arguments)` pushes before the arguments are evaluated, which may launch kernels themselves.
 struct Configuration {
@@ -92,7 +94,9 @@ void __cudaRegisterManagedVar(void**, void** symbol, char*, const char*, int, si
 }
 void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
 void __cudaRegisterUnifiedTable(void**, void*) {}
-char __cudaInitModule(void**) { return 1; }
+char __cudaInitModule(void**) {
+  return 1;
+}
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
   if (configuration_count == 4) return 1;
@@ -122,14 +126,18 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3 grid, dim3 block, void**, size
 cudaError_t cudaLaunchKernel(const void*, dim3 grid, dim3 block, void**, size_t shared, cudaStream_t stream) {
   return launched(grid, block, shared, stream);
 }
-cudaError_t cudaLaunchCooperativeKernel(const void*, dim3 grid, dim3 block, void**, size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchCooperativeKernel(const void*, dim3 grid, dim3 block, void**, size_t shared,
+                                        cudaStream_t stream) {
   return launched(grid, block, shared, stream);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void*, void**) {
-  return launched(configuration->gridDim, configuration->blockDim, configuration->dynamicSmemBytes, configuration->stream);
+  return launched(configuration->gridDim, configuration->blockDim, configuration->dynamicSmemBytes,
+                  configuration->stream);
 }
 
-cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* function) { return __cudaGetKernel(kernel, function); }
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  return __cudaGetKernel(kernel, function);
+}
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
   *function = static_cast<cudaFunction_t>(const_cast<void*>(symbol));
   return cudaSuccess;
@@ -141,9 +149,15 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   *attributes = kernel_attributes();
   return cudaSuccess;
 }
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return keep(enter()); }
-cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return keep(enter()); }
-cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t, cudaFuncAttribute, int, int) { return keep(enter()); }
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
+  return keep(enter());
+}
+cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) {
+  return keep(enter());
+}
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t, cudaFuncAttribute, int, int) {
+  return keep(enter());
+}
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int block_size, size_t shared) {
   DEVICE_AUDIT_ENTER();

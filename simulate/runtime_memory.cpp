@@ -24,7 +24,9 @@ cudaMemPool_t pool_of(int device) {
   return &pools[device];
 }
 
-bool is_pool(cudaMemPool_t pool) { return pool >= pools && pool < pools + kMaximumDevices; }
+bool is_pool(cudaMemPool_t pool) {
+  return pool >= pools && pool < pools + kMaximumDevices;
+}
 
 cudaError_t allocate_here(Kind kind, void** pointer, size_t bytes, unsigned flags) {
   DEVICE_AUDIT_ENTER();
@@ -63,8 +65,8 @@ cudaError_t copy(void* destination, const void* source, size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 
-cudaError_t copy_rows(void* destination, size_t destination_pitch, const void* source, size_t source_pitch, size_t width,
-                      size_t height, cudaMemcpyKind kind) {
+cudaError_t copy_rows(void* destination, size_t destination_pitch, const void* source, size_t source_pitch,
+                      size_t width, size_t height, cudaMemcpyKind kind) {
   if (width > destination_pitch || width > source_pitch) return cudaErrorInvalidValue;
   for (size_t row = 0; row < height; ++row) {
     const cudaError_t error = copy(static_cast<char*>(destination) + row * destination_pitch,
@@ -76,7 +78,8 @@ cudaError_t copy_rows(void* destination, size_t destination_pitch, const void* s
 
 cudaError_t fill_rows(void* pointer, size_t pitch, int value, size_t width, size_t height) {
   for (size_t row = 0; row < height; ++row) {
-    if (cudaError_t error = fill(static_cast<char*>(pointer) + row * pitch, value, width); error != cudaSuccess) return error;
+    if (cudaError_t error = fill(static_cast<char*>(pointer) + row * pitch, value, width); error != cudaSuccess)
+      return error;
   }
   return cudaSuccess;
 }
@@ -85,7 +88,8 @@ cudaError_t copy_box(const cudaMemcpy3DParms* box) {
   if (box->srcArray || box->dstArray) return cudaErrorNotSupported;
   for (size_t z = 0; z < box->extent.depth; ++z) {
     const auto at = [z](const cudaPitchedPtr& memory, const cudaPos& position) {
-      return static_cast<char*>(memory.ptr) + ((position.z + z) * memory.ysize + position.y) * memory.pitch + position.x;
+      return static_cast<char*>(memory.ptr) + ((position.z + z) * memory.ysize + position.y) * memory.pitch +
+             position.x;
     };
     const cudaError_t error = copy_rows(at(box->dstPtr, box->dstPos), box->dstPtr.pitch, at(box->srcPtr, box->srcPos),
                                         box->srcPtr.pitch, box->extent.width, box->extent.height, box->kind);
@@ -94,8 +98,8 @@ cudaError_t copy_box(const cudaMemcpy3DParms* box) {
   return cudaSuccess;
 }
 
-// A variable of device code (`__device__`): registered by its address in the host program, with memory on each device from its
-// first use there.
+// A variable of device code (`__device__`): registered by its address in the host program, with memory on each device
+// from its first use there.
 struct Variable {
   const void* symbol;
   size_t bytes;
@@ -117,7 +121,8 @@ cudaError_t variable_memory(const void* symbol, size_t offset, size_t bytes, voi
   void*& memory = variable->memory[current_device()];
   if (!__atomic_load_n(&memory, __ATOMIC_ACQUIRE)) {
     void* fresh;
-    if (cudaError_t error = allocate(Kind::kDevice, current_device(), variable->bytes, 0, &fresh); error != cudaSuccess) {
+    if (cudaError_t error = allocate(Kind::kDevice, current_device(), variable->bytes, 0, &fresh);
+        error != cudaSuccess) {
       return error;
     }
     void* other = nullptr;
@@ -146,30 +151,35 @@ void register_variable(const void* symbol, size_t bytes) {
   variable->symbol = symbol;
   variable->bytes = bytes;
   variable->next = __atomic_load_n(&variables, __ATOMIC_ACQUIRE);
-  while (!__atomic_compare_exchange_n(&variables, &variable->next, variable, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+  while (
+      !__atomic_compare_exchange_n(&variables, &variable->next, variable, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
   }
 }
 
 }  // namespace device_audit::simulate
 
 // The body of a call that works on `stream` and returns `call`.
-#define DEVICE_AUDIT_ON(stream, call)                                                     \
-  {                                                                                       \
-    DEVICE_AUDIT_ENTER();                                                                 \
-    if (cudaError_t error = submit(stream); error != cudaSuccess) return keep(error);     \
-    return keep(call);                                                                    \
+#define DEVICE_AUDIT_ON(stream, call)                                                 \
+  {                                                                                   \
+    DEVICE_AUDIT_ENTER();                                                             \
+    if (cudaError_t error = submit(stream); error != cudaSuccess) return keep(error); \
+    return keep(call);                                                                \
   }
 
 extern "C" {
 
-cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate_here(Kind::kDevice, pointer, bytes, 0); }
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  return allocate_here(Kind::kDevice, pointer, bytes, 0);
+}
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   return allocate_here(Kind::kManaged, pointer, bytes, flags);
 }
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   return allocate_here(Kind::kPinned, pointer, bytes, flags);
 }
-cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate_here(Kind::kPinned, pointer, bytes, 0); }
+cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
+  return allocate_here(Kind::kPinned, pointer, bytes, 0);
+}
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   *pitch = (width + 511) / 512 * 512;
@@ -186,7 +196,8 @@ cudaError_t cudaFree(void* pointer) {
   if (cudaError_t error = allowed_while_capturing(); error != cudaSuccess) return keep(error);
   if (!pointer) return cudaSuccess;
   Block block;
-  if (find_block(pointer, &block) && block.kind == Kind::kManaged) return keep(release(pointer, Kind::kManaged, Kind::kManaged));
+  if (find_block(pointer, &block) && block.kind == Kind::kManaged)
+    return keep(release(pointer, Kind::kManaged, Kind::kManaged));
   return keep(release(pointer, Kind::kDevice, Kind::kPool));
 }
 
@@ -243,31 +254,33 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   attributes->device = block.device;
   attributes->devicePointer = const_cast<void*>(pointer);
   if (!block.on_device()) attributes->hostPointer = const_cast<void*>(pointer);
-  attributes->type = block.on_device()             ? cudaMemoryTypeDevice
+  attributes->type = block.on_device()              ? cudaMemoryTypeDevice
                      : block.kind == Kind::kManaged ? cudaMemoryTypeManaged
                                                     : cudaMemoryTypeHost;
   return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void* destination, const void* source, size_t bytes, cudaMemcpyKind kind)
-    DEVICE_AUDIT_ON(nullptr, copy(destination, source, bytes, kind))
-cudaError_t cudaMemcpyAsync(void* destination, const void* source, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
-    DEVICE_AUDIT_ON(stream, copy(destination, source, bytes, kind))
-cudaError_t cudaMemcpyPeer(void* destination, int, const void* source, int, size_t bytes)
-    DEVICE_AUDIT_ON(nullptr, copy(destination, source, bytes, cudaMemcpyDeviceToDevice))
-cudaError_t cudaMemcpyPeerAsync(void* destination, int, const void* source, int, size_t bytes, cudaStream_t stream)
-    DEVICE_AUDIT_ON(stream, copy(destination, source, bytes, cudaMemcpyDeviceToDevice))
-cudaError_t cudaMemcpy2D(void* destination, size_t destination_pitch, const void* source, size_t source_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind)
-    DEVICE_AUDIT_ON(nullptr, copy_rows(destination, destination_pitch, source, source_pitch, width, height, kind))
-cudaError_t cudaMemcpy2DAsync(void* destination, size_t destination_pitch, const void* source, size_t source_pitch,
-                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
-    DEVICE_AUDIT_ON(stream, copy_rows(destination, destination_pitch, source, source_pitch, width, height, kind))
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* box) DEVICE_AUDIT_ON(nullptr, copy_box(box))
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* box, cudaStream_t stream) DEVICE_AUDIT_ON(stream, copy_box(box))
+    DEVICE_AUDIT_ON(nullptr, copy(destination, source, bytes, kind)) cudaError_t
+    cudaMemcpyAsync(void* destination, const void* source, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+        DEVICE_AUDIT_ON(stream, copy(destination, source, bytes, kind)) cudaError_t
+    cudaMemcpyPeer(void* destination, int, const void* source, int, size_t bytes)
+        DEVICE_AUDIT_ON(nullptr, copy(destination, source, bytes, cudaMemcpyDeviceToDevice)) cudaError_t
+    cudaMemcpyPeerAsync(void* destination, int, const void* source, int, size_t bytes, cudaStream_t stream)
+        DEVICE_AUDIT_ON(stream, copy(destination, source, bytes, cudaMemcpyDeviceToDevice)) cudaError_t
+    cudaMemcpy2D(void* destination, size_t destination_pitch, const void* source, size_t source_pitch, size_t width,
+                 size_t height, cudaMemcpyKind kind)
+        DEVICE_AUDIT_ON(nullptr, copy_rows(destination, destination_pitch, source, source_pitch, width, height,
+                                           kind)) cudaError_t
+    cudaMemcpy2DAsync(void* destination, size_t destination_pitch, const void* source, size_t source_pitch,
+                      size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
+        DEVICE_AUDIT_ON(stream, copy_rows(destination, destination_pitch, source, source_pitch, width, height,
+                                          kind)) cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* box)
+            DEVICE_AUDIT_ON(nullptr, copy_box(box)) cudaError_t
+    cudaMemcpy3DAsync(const cudaMemcpy3DParms* box, cudaStream_t stream) DEVICE_AUDIT_ON(stream, copy_box(box))
 
-cudaError_t cudaMemcpyBatchAsync(void* const* destinations, const void* const* sources, const size_t* sizes,
-                                 size_t count, cudaMemcpyAttributes*, size_t*, size_t, cudaStream_t stream) {
+        cudaError_t cudaMemcpyBatchAsync(void* const* destinations, const void* const* sources, const size_t* sizes,
+                                         size_t count, cudaMemcpyAttributes*, size_t*, size_t, cudaStream_t stream) {
   DEVICE_AUDIT_ENTER();
   if (cudaError_t error = submit(stream); error != cudaSuccess) return keep(error);
   for (size_t i = 0; i < count; ++i) {
@@ -277,15 +290,16 @@ cudaError_t cudaMemcpyBatchAsync(void* const* destinations, const void* const* s
   return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void* pointer, int value, size_t bytes) DEVICE_AUDIT_ON(nullptr, fill(pointer, value, bytes))
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream)
-    DEVICE_AUDIT_ON(stream, fill(pointer, value, bytes))
-cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height)
-    DEVICE_AUDIT_ON(nullptr, fill_rows(pointer, pitch, value, width, height))
-cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
-    DEVICE_AUDIT_ON(stream, fill_rows(pointer, pitch, value, width, height))
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes)
+    DEVICE_AUDIT_ON(nullptr, fill(pointer, value, bytes)) cudaError_t
+    cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream)
+        DEVICE_AUDIT_ON(stream, fill(pointer, value, bytes)) cudaError_t
+    cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height)
+        DEVICE_AUDIT_ON(nullptr, fill_rows(pointer, pitch, value, width, height)) cudaError_t
+    cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
+        DEVICE_AUDIT_ON(stream, fill_rows(pointer, pitch, value, width, height))
 
-cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
+            cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
   DEVICE_AUDIT_ENTER();
   return keep(variable_memory(symbol, 0, 0, pointer));
 }
@@ -297,23 +311,25 @@ cudaError_t cudaGetSymbolSize(size_t* bytes, const void* symbol) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* source, size_t bytes, size_t offset, cudaMemcpyKind kind)
-    DEVICE_AUDIT_ON(nullptr, copy_variable(symbol, offset, nullptr, source, bytes, kind))
-cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* source, size_t bytes, size_t offset,
-                                    cudaMemcpyKind kind, cudaStream_t stream)
-    DEVICE_AUDIT_ON(stream, copy_variable(symbol, offset, nullptr, source, bytes, kind))
-cudaError_t cudaMemcpyFromSymbol(void* destination, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind)
-    DEVICE_AUDIT_ON(nullptr, copy_variable(symbol, offset, destination, nullptr, bytes, kind))
-cudaError_t cudaMemcpyFromSymbolAsync(void* destination, const void* symbol, size_t bytes, size_t offset,
-                                      cudaMemcpyKind kind, cudaStream_t stream)
-    DEVICE_AUDIT_ON(stream, copy_variable(symbol, offset, destination, nullptr, bytes, kind))
+    DEVICE_AUDIT_ON(nullptr, copy_variable(symbol, offset, nullptr, source, bytes, kind)) cudaError_t
+    cudaMemcpyToSymbolAsync(const void* symbol, const void* source, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                            cudaStream_t stream)
+        DEVICE_AUDIT_ON(stream, copy_variable(symbol, offset, nullptr, source, bytes, kind)) cudaError_t
+    cudaMemcpyFromSymbol(void* destination, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind)
+        DEVICE_AUDIT_ON(nullptr, copy_variable(symbol, offset, destination, nullptr, bytes, kind)) cudaError_t
+    cudaMemcpyFromSymbolAsync(void* destination, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                              cudaStream_t stream)
+        DEVICE_AUDIT_ON(stream, copy_variable(symbol, offset, destination, nullptr, bytes, kind))
 
-cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return keep(enter()); }
+            cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
+  return keep(enter());
+}
 cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t stream)
     DEVICE_AUDIT_ON(stream, cudaSuccess)
 
-// Pools.
+    // Pools.
 
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+    cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   return allocate_from_pool(pointer, bytes, current_device(), stream);
 }
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
@@ -323,21 +339,30 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream)
     DEVICE_AUDIT_ON(stream, pointer ? release(pointer, Kind::kDevice, Kind::kPool) : cudaSuccess)
 
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+        cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   DEVICE_AUDIT_ENTER();
   if (!is_device(device)) return keep(cudaErrorInvalidDevice);
   *pool = pool_of(device);
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) { return keep(enter()); }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return keep(enter()); }
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) { return keep(enter()); }
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) {
+  return keep(enter());
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) {
+  return keep(enter());
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) {
+  return keep(enter());
+}
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void*) {
   DEVICE_AUDIT_ENTER();
   if (!is_pool(pool)) return keep(cudaErrorInvalidValue);
-  if (attribute == cudaMemPoolAttrUsedMemHigh || attribute == cudaMemPoolAttrReservedMemHigh) reset_pool_peak(pool->device);
+  if (attribute == cudaMemPoolAttrUsedMemHigh || attribute == cudaMemPoolAttrReservedMemHigh)
+    reset_pool_peak(pool->device);
   return cudaSuccess;
 }
 

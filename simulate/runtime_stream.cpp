@@ -21,7 +21,9 @@ constinit CUstream_st default_streams[kMaximumDevices];
 unsigned long long next_id = 1;
 int active_captures;  // all captures of the process, so that the usual call looks at one number
 
-unsigned long long new_id() { return __atomic_fetch_add(&next_id, 1, __ATOMIC_RELAXED); }
+unsigned long long new_id() {
+  return __atomic_fetch_add(&next_id, 1, __ATOMIC_RELAXED);
+}
 
 long long now() {
   timespec time;
@@ -135,8 +137,12 @@ using namespace device_audit::simulate;
 
 extern "C" {
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return make_stream(stream, 0, 0); }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) { return make_stream(stream, flags, 0); }
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return make_stream(stream, 0, 0);
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return make_stream(stream, flags, 0);
+}
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   return make_stream(stream, flags, priority);
 }
@@ -146,13 +152,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return streams.drop(stream) ? cudaSuccess : keep(cudaErrorInvalidResourceHandle);
 }
 
-#define DEVICE_AUDIT_STREAM_FACT(name, type, expression)             \
-  cudaError_t name(cudaStream_t handle, type* value) {               \
-    DEVICE_AUDIT_ENTER();                                            \
-    const CUstream_st* stream = resolve(handle);                     \
-    if (!stream) return keep(cudaErrorInvalidResourceHandle);        \
-    *value = expression;                                             \
-    return cudaSuccess;                                              \
+#define DEVICE_AUDIT_STREAM_FACT(name, type, expression)      \
+  cudaError_t name(cudaStream_t handle, type* value) {        \
+    DEVICE_AUDIT_ENTER();                                     \
+    const CUstream_st* stream = resolve(handle);              \
+    if (!stream) return keep(cudaErrorInvalidResourceHandle); \
+    *value = expression;                                      \
+    return cudaSuccess;                                       \
   }
 DEVICE_AUDIT_STREAM_FACT(cudaStreamGetPriority, int, stream->priority)
 DEVICE_AUDIT_STREAM_FACT(cudaStreamGetFlags, unsigned, stream->flags)
@@ -161,8 +167,12 @@ DEVICE_AUDIT_STREAM_FACT(cudaStreamGetDevice, int, stream->device)
 DEVICE_AUDIT_STREAM_FACT(cudaStreamIsCapturing, cudaStreamCaptureStatus,
                          stream->capture ? stream->capture->status : cudaStreamCaptureStatusNone)
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for(stream); }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return wait_for(stream); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return wait_for(stream);
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return wait_for(stream);
+}
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   DEVICE_AUDIT_ENTER();
@@ -199,22 +209,30 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   *event = events.make({current_device(), flags, 0, nullptr});
   return *event ? cudaSuccess : keep(cudaErrorMemoryAllocation);
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   DEVICE_AUDIT_ENTER();
   return events.drop(event) ? cudaSuccess : keep(cudaErrorInvalidResourceHandle);
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return record(event, stream); }
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) { return record(event, stream); }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return record(event, stream);
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+  return record(event, stream);
+}
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   DEVICE_AUDIT_ENTER();
   if (!events.holds(event)) return keep(cudaErrorInvalidResourceHandle);
   return keep(event->capture ? cudaErrorStreamCaptureUnsupported : allowed_while_capturing());
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return cudaEventQuery(event);
+}
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   DEVICE_AUDIT_ENTER();
@@ -323,7 +341,9 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   return executables.drop(executable) ? cudaSuccess : keep(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) { return cudaGraphLaunch(executable, stream); }
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+  return cudaGraphLaunch(executable, stream);
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   DEVICE_AUDIT_ENTER();
   return executables.holds(executable) ? keep(submit(stream)) : keep(cudaErrorInvalidValue);
@@ -334,7 +354,11 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int, cudaGraphMemAttributeType, void*
   *static_cast<unsigned long long*>(value) = 0;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSetGraphMemAttribute(int, cudaGraphMemAttributeType, void*) { return keep(enter()); }
-cudaError_t cudaDeviceGraphMemTrim(int) { return keep(enter()); }
+cudaError_t cudaDeviceSetGraphMemAttribute(int, cudaGraphMemAttributeType, void*) {
+  return keep(enter());
+}
+cudaError_t cudaDeviceGraphMemTrim(int) {
+  return keep(enter());
+}
 
 }  // extern "C"

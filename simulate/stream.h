@@ -1,4 +1,5 @@
-// Streams, events and graphs: small objects without a queue behind them, because all work is complete when it is submitted.
+// Streams, events and graphs: small objects without a queue behind them, because all work is complete when it is
+// submitted.
 #pragma once
 
 #include <cuda.h>
@@ -23,7 +24,8 @@ struct Capture {
   CUstream_st* origin;
 };
 
-// The stream that a handle stands for: null and the two special handles are the current device's own. Null: not a stream.
+// The stream that a handle stands for: null and the two special handles are the current device's own. Null: not a
+// stream.
 CUstream_st* resolve(cudaStream_t stream);
 
 // Work is submitted to `stream`: counted where it captures. Errors: cudaErrorInvalidResourceHandle.

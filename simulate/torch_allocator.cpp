@@ -1,7 +1,7 @@
-// PyTorch's allocator gives out again what it was given back, without a call of CUDA in between, and no kernel overwrites what was
-// there. The host code of several operators then reads a stale value as a count or a size (nonzero, unique, linalg). So each
-// block that it gives out is made to read as zeros, as fresh memory does. It tells PyTorch's profiler of every block through
-// a function of libc10.so, which is answered here and then told in turn.
+// PyTorch's allocator gives out again what it was given back, without a call of CUDA in between, and no kernel
+// overwrites what was there. The host code of several operators then reads a stale value as a count or a size (nonzero,
+// unique, linalg). So each block that it gives out is made to read as zeros, as fresh memory does. It tells PyTorch's
+// profiler of every block through a function of libc10.so, which is answered here and then told in turn.
 #include "floor.h"
 
 #include <dlfcn.h>

@@ -58,6 +58,10 @@ struct Uncaught {
   std::vector<Frame> stack;  // of its traceback, innermost first, at most 64
 };
 
+// A Python exception object as `kind` and `text` of Uncaught say it, without its stack; both empty where Python cannot
+// be asked. Takes the GIL; keeps no reference.
+Uncaught describe_exception(void* exception);
+
 // Has `function` called once before Python finalises, on the finalising thread without the GIL, with the error that was
 // printed as uncaught (or was left in `sys` by whoever printed it: a debugger, a test runner), or null: no error,
 // SystemExit, an interactive session. Afterwards Python is not asked again. By Python's own `atexit`; sys.excepthook is

@@ -87,6 +87,13 @@ void tell() try {
 
 }  // namespace
 
+Uncaught describe_exception(void* exception) {
+  Session session;
+  if (!session || exception == nullptr) return {};
+  auto* error = static_cast<Object*>(exception);
+  return {kind_of(session.python(), error), text_of_error(session.python(), error), {}};
+}
+
 void at_exit(void (*function)(const Uncaught* error)) {
   listener = function;
   before_the_gate_closes(&tell);

@@ -160,6 +160,13 @@ void find_place(Finding& finding, const std::vector<std::uintptr_t>& native) {
   finding.phase = phase_of(finding);
 }
 
+void say_finding(device_audit_level level, const Finding& finding) {
+  if (core->settings->log_level < level) return;
+  std::string text = explain(finding, working_folder());
+  text.pop_back();  // the core ends the line
+  say(level, text);
+}
+
 Finding finding_of(const OperatorCall& call, const Judgement& judgement, std::uint32_t id, std::int64_t when) {
   Finding finding;
   finding.id = id;
@@ -189,11 +196,11 @@ Key key_of(const void* identity, const OperatorCall& call, Verdict verdict, cons
 
 }  // namespace
 
-void report_raised(ThreadState& thread, Draft& draft, const Judgement& judgement) {
+std::optional<std::uint32_t> report_raised(ThreadState& thread, Draft& draft, const Judgement& judgement) {
   const std::int64_t when = now();
   std::optional<std::uint32_t> slot;
   const auto id = count(key_of(draft.identity, draft.call, judgement.verdict, thread.thrown.native), when, slot);
-  if (!id) return;
+  if (!id) return std::nullopt;
   Finding finding = finding_of(draft.call, judgement, *id, when);
   finding.failure = thread.thrown.failure;
   find_place(finding, thread.thrown.native);
@@ -202,7 +209,8 @@ void report_raised(ThreadState& thread, Draft& draft, const Judgement& judgement
     const std::lock_guard<std::mutex> locked(lock);
     table->raised.push_back({*id, finding.failure->text, finding.thread == getpid()});
   }
-  say(DEVICE_AUDIT_ERROR, explain(finding, working_folder()));
+  say_finding(DEVICE_AUDIT_ERROR, finding);
+  return id;
 }
 
 void report_ran(ThreadState&, const OperatorCall& call, const void* identity, const Judgement& judgement) {
@@ -217,8 +225,13 @@ void report_ran(ThreadState&, const OperatorCall& call, const void* identity, co
   Finding finding = finding_of(call, judgement, *id, when);
   find_place(finding, native);
   write(finding, slot);
-  say(judgement.verdict == Verdict::invalid ? DEVICE_AUDIT_ERROR : DEVICE_AUDIT_DEBUG,
-      explain(finding, working_folder()));
+  say_finding(judgement.verdict == Verdict::invalid ? DEVICE_AUDIT_ERROR : DEVICE_AUDIT_DEBUG, finding);
+}
+
+void write_outcome(std::uint32_t finding, bool caught) {
+  const std::string members =
+      R"("type":"outcome","finding":)" + std::to_string(finding) + R"(,"caught":)" + (caught ? "true" : "false");
+  core->journal(members.data(), members.size());
 }
 
 void program_ended(const python::Uncaught* error) {
@@ -239,9 +252,7 @@ void program_ended(const python::Uncaught* error) {
   for (const Raised& one : raised) {
     // On another thread Python prints the error and goes on: nobody handled it, and the program did not end.
     if (one.id != fatal && !one.main_thread) continue;
-    const std::string members = R"("type":"outcome","finding":)" + std::to_string(one.id) + R"(,"caught":)" +
-                                (one.id == fatal ? "false" : "true");
-    core->journal(members.data(), members.size());
+    write_outcome(one.id, one.id != fatal);
   }
 }
 

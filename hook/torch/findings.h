@@ -7,11 +7,14 @@
 
 namespace device_audit::hook {
 
-// An operator whose error left it and every enclosing one.
-void report_raised(ThreadState& thread, Draft& draft, const Judgement& judgement);
+// An operator whose error left it and every enclosing one. Returns the finding's id where it was not seen before.
+std::optional<std::uint32_t> report_raised(ThreadState& thread, Draft& draft, const Judgement& judgement);
 
 // An operator that ran with operands on several devices. `identity`: a pointer that is the operator's alone.
 void report_ran(ThreadState& thread, const OperatorCall& call, const void* identity, const Judgement& judgement);
+
+// Whether somebody handled the error of a finding.
+void write_outcome(std::uint32_t finding, bool caught);
 
 // What Python says at its end: the error that ended the program, or null. Errors of findings that it is not were
 // handled.

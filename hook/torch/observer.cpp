@@ -2,6 +2,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <string_view>
 
@@ -76,7 +78,8 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
 
 // The innermost operator that an error left is the one that raised it; the draft is kept while the error goes on
 // outwards.
-void raised(ThreadState& thread, std::size_t depth, OpenOperator& open, const at::RecordFunction& function) {
+void keep_draft(ThreadState& thread, std::size_t depth, OpenOperator& open) {
+  const at::RecordFunction& function = *open.function;
   if (!thread.draft || thread.draft->thrown != thread.thrown.serial) {
     Draft& draft = thread.draft.emplace();
     draft.thrown = thread.thrown.serial;
@@ -89,11 +92,15 @@ void raised(ThreadState& thread, std::size_t depth, OpenOperator& open, const at
     }
     draft.call.chain = chain_to(thread, depth);
   }
-  if (depth > 0) return;
-  if (const Judgement judgement = judge_raised(thread.thrown.failure); judgement.verdict != Verdict::none) {
-    report_raised(thread, *thread.draft, judgement);
-  }
+}
+
+// The error has left every operator. Returns the finding's id, if it is one that was not seen before.
+std::optional<std::uint32_t> settle_draft(ThreadState& thread) {
+  std::optional<std::uint32_t> id;
+  const Judgement judgement = judge_raised(thread.thrown.failure);
+  if (judgement.verdict != Verdict::none) id = report_raised(thread, *thread.draft, judgement);
   thread.draft.reset();
+  return id;
 }
 
 void ran(ThreadState& thread, std::size_t depth, OpenOperator& open, const at::RecordFunction& function) {
@@ -127,7 +134,8 @@ void ended(const at::RecordFunction& function, at::ObserverContext*) {
 
   const Unobserved unobserved;
   if (has_raised) {
-    raised(thread, depth, open, function);
+    keep_draft(thread, depth, open);
+    if (depth == 0) settle_draft(thread);
   } else {
     ran(thread, depth, open, function);
   }
@@ -142,7 +150,21 @@ void observe() {
 }
 
 void error_thrown(void* object, const void* type) {
-  keep(this_thread().thrown, object, type);
+  ThreadState& thread = this_thread();
+  keep(thread.thrown, object, type);
+  thread.thrown.within = thread.depth ? thread.open[thread.depth - 1].function : nullptr;
+}
+
+void program_aborts() {
+  // std::terminate has caught the exception by the time it aborts; any other abort is not ours to look at.
+  if (abi::__cxa_current_exception_type() == nullptr) return;
+  ThreadState& thread = this_thread();
+  if (*thread.guard != 0 || thread.depth == 0) return;
+  OpenOperator& open = thread.open[thread.depth - 1];
+  if (thread.thrown.within != open.function) return;
+  const Unobserved unobserved;
+  keep_draft(thread, thread.depth - 1, open);
+  if (const auto id = settle_draft(thread)) write_outcome(*id, /*caught=*/false);
 }
 
 }  // namespace device_audit::hook

@@ -42,6 +42,10 @@ void fork_child() {
   });
 }
 
+void terminating() {
+  guarded("an error that nobody caught", &program_aborts);
+}
+
 void finish() {
   guarded("totals", &write_totals);
 }
@@ -62,6 +66,7 @@ void start(device_audit_part* part) {
   part->fork_prepare = &fork_prepare;
   part->fork_parent = &fork_parent;
   part->fork_child = &fork_child;
+  part->terminating = &terminating;
   part->finish = &finish;
   python::set_library_prefixes({torch_package()});
   python::at_exit([](const python::Uncaught* error) {

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <typeinfo>
 
+#include "hook/python/stack.h"
 #include "hook/torch/native_stack.h"
 
 namespace device_audit::hook {
@@ -53,6 +54,17 @@ std::string text_of(const std::type_info& type, void* object, const std::string&
   return "";
 }
 
+// Where a C++ exception that carries a Python one keeps the exception object, null for any other: both classes are laid
+// out by the torch that we are built for, whose headers would want Python's.
+void* python_exception_in(const std::string& type, void* object) {
+  auto** words = static_cast<void**>(object);
+  // std::exception's vtable pointer, then type, value and traceback
+  if (type == "python_error") return words[2];
+  // std::exception's vtable pointer, then a shared pointer to type, value and traceback
+  if (type == "pybind11::error_already_set") return static_cast<void**>(words[1])[1];
+  return nullptr;
+}
+
 }  // namespace
 
 void keep(Thrown& thrown, void* object, const void* type_address) {
@@ -62,7 +74,12 @@ void keep(Thrown& thrown, void* object, const void* type_address) {
   const auto& type = *static_cast<const std::type_info*>(type_address);
   if (!same_runtime(type)) return;
   thrown.failure.type = readable(type);
-  thrown.failure.text = text_of(type, object, thrown.failure.type);
+  if (void* exception = python_exception_in(thrown.failure.type, object)) {
+    const python::Uncaught error = python::describe_exception(exception);
+    thrown.failure = {error.kind, error.text};
+  } else {
+    thrown.failure.text = text_of(type, object, thrown.failure.type);
+  }
   thrown.native = native_stack();
 }
 

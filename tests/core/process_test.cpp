@@ -1,4 +1,5 @@
 // Who the process is and where it writes: the family of forks, the run's directory, the settings, what is said.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -112,12 +113,12 @@ TEST_F(Core, TheDirectoryOfTheOldestAncestorIsTaken) {
                                       FixedText<1024> why;
                                       find_directory(why);
                                       EXPECT_EQ(run_directory.path, (folder / "run").string());
-                                      EXPECT_FALSE(run_directory.made_here);
+                                      EXPECT_FALSE(run_directory.owned);
                                       EXPECT_FALSE(run_directory.oldest);
                                       Text(configuration.run, sizeof configuration.run) << (folder / "given").string();
                                       find_directory(why);
                                       EXPECT_EQ(run_directory.path, (folder / "given").string());
-                                      EXPECT_FALSE(run_directory.made_here);
+                                      EXPECT_FALSE(run_directory.owned);
                                       EXPECT_EQ(why.size(), 0u);
                                     }),
                                     0);
@@ -133,12 +134,12 @@ TEST_F(Core, WithoutAnAncestorADirectoryIsMade) {
               FixedText<1024> why;
               find_directory(why);
               EXPECT_EQ(run_directory.path, (folder / "made-").string() + std::to_string(getpid()));
-              EXPECT_TRUE(run_directory.made_here);
+              EXPECT_TRUE(run_directory.owned);
               EXPECT_TRUE(run_directory.oldest);
               Text(configuration.output, sizeof configuration.output) << "/proc/nothing";
               find_directory(why);
               EXPECT_STREQ(run_directory.path, "");
-              EXPECT_FALSE(run_directory.made_here);
+              EXPECT_FALSE(run_directory.owned);
               EXPECT_NE(why.view().find("/proc/nothing cannot be used"), std::string_view::npos) << why.c_str();
               EXPECT_NE(why.view().find("DEVICE_AUDIT_OUTPUT"), std::string_view::npos);
             }),
@@ -260,7 +261,7 @@ TEST(WriteSignals, ThoseOfTheProgramStayPending) {
               sigaddset(&pipe_signal, SIGPIPE);
               sigprocmask(SIG_BLOCK, &pipe_signal, nullptr);
               raise(SIGPIPE);
-              { WriteSignalsBlocked blocked; }
+              { SignalsBlocked blocked(write_signals); }
               sigset_t pending, mask;
               sigpending(&pending);
               EXPECT_TRUE(sigismember(&pending, SIGPIPE));
@@ -313,19 +314,21 @@ TEST(Elf, ReadsTheSameNoteInMemoryAndInTheFile) {
 }
 
 TEST(Elf, FindsFunctionsWhereTheLoaderFindsThem) {
-  for (const char* name : {"getpid", "dlsym", "pthread_create", "__cxa_throw", "__cxa_begin_catch"}) {
-    std::uintptr_t found = 0;
-    const auto wanted = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, name));
-    for_each_object([&](const dl_phdr_info& object) {
-      if (contains(object, wanted)) found = exported_function(object, name);
-      return true;
-    });
-    EXPECT_EQ(found, wanted) << name;
+  for (bool lock_free : {false, true}) {
+    if (lock_free) find_lock_free_lookup();
+    for (const char* name : {"getpid", "dlsym", "pthread_create", "__cxa_throw", "__cxa_begin_catch"}) {
+      const auto wanted = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, name));
+      EXPECT_EQ(exported_function(object_at(wanted), name), wanted) << name;
+    }
+    EXPECT_EQ(object_at(8).dynamic, nullptr);
+    int on_the_stack = 0;
+    EXPECT_EQ(object_at(reinterpret_cast<std::uintptr_t>(&on_the_stack)).dynamic, nullptr);
   }
   for_each_object([](const dl_phdr_info& object) {
-    EXPECT_EQ(exported_function(object, "no such function anywhere"), 0u);
+    EXPECT_EQ(exported_function(loaded_object(object), "no such function anywhere"), 0u);
     return true;
   });
+  EXPECT_EQ(exported_function({}, "getpid"), 0u);
 }
 
 TEST(Mappings, FindTheProgram) {

@@ -16,8 +16,8 @@ def operand(finding: dict[str, Any], argument: str) -> dict[str, Any]:
 
 
 def facts(finding: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Each operand as (argument, device, shape, dtype, stray)."""
-    keys = ("argument", "device", "shape", "dtype", "stray")
+    """Each operand as (argument, device, shape, dtype)."""
+    keys = ("argument", "device", "shape", "dtype")
     return [tuple(operand[key] for key in keys) for operand in finding["operands"]]
 
 
@@ -46,11 +46,11 @@ def test_input_not_moved(program: Write, audited: Runner) -> None:
     assert finding["chain"] == ["aten::linear", "aten::addmm"]
     assert finding["devices"] == ["cuda:0", "cpu"]
     assert facts(finding) == [
-        ("self", "cuda:0", [2], "torch.float32", False),
-        ("mat1", "cpu", [5, 6], "torch.float32", True),
-        ("mat2", "cuda:0", [6, 2], "torch.float32", False),
+        ("self", "cuda:0", [2], "torch.float32"),
+        ("mat1", "cpu", [5, 6], "torch.float32"),
+        ("mat2", "cuda:0", [6, 2], "torch.float32"),
     ]
-    assert finding["pairs"] == [{"a": "self", "b": "mat1"}, {"a": "mat1", "b": "mat2"}]
+    assert finding["pairs"] == [{"a": "self", "b": "mat1"}]
     assert finding["site"] == {
         "file": str(source.path),
         "line": source.line("return self.layer"),
@@ -84,8 +84,8 @@ def test_label_not_moved(program: Write, audited: Runner) -> None:
     )
     assert finding["devices"] == ["cuda:0", "cpu"]
     assert facts(finding) == [
-        ("self", "cuda:0", [8, 3], "torch.float32", False),
-        ("target", "cpu", [8], "torch.int64", True),
+        ("self", "cuda:0", [8, 3], "torch.float32"),
+        ("target", "cpu", [8], "torch.int64"),
     ]
     assert finding["site"]["line"] == source.line("loss = criterion")
     assert finding["site"]["function"] == "<module>"
@@ -109,8 +109,8 @@ def test_factory_in_forward(program: Write, audited: Runner) -> None:
     assert finding["chain"] == ["aten::add"]
     assert finding["devices"] == ["cuda:1", "cpu"]
     assert facts(finding) == [
-        ("self", "cuda:1", [2, 3], "torch.float32", False),
-        ("other", "cpu", [3], "torch.float32", True),
+        ("self", "cuda:1", [2, 3], "torch.float32"),
+        ("other", "cpu", [3], "torch.float32"),
     ]
     assert finding["site"]["line"] == source.line("return hidden + offset")
     assert finding["site"]["code"] == "return hidden + offset"

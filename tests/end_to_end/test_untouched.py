@@ -25,7 +25,7 @@ TRAINING = """
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print(float(loss).hex(), device)
+        print(loss.item().hex(), device)
     for name, parameter in model.named_parameters():
         print(name, parameter.device, float(parameter.detach().cpu().double().sum()).hex())
     if device.type == "cuda":
@@ -60,7 +60,7 @@ def test_training_on_the_cpu(program: Write, alone: Runner, either: Runner) -> N
     outcome = either(source)
     assert expected.returncode == 0
     assert expected.stdout.count("cpu") == 10
-    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr_of_program)
 
 
 def test_training_on_simulated_gpus(program: Write, alone: Runner, either: Runner) -> None:
@@ -69,7 +69,7 @@ def test_training_on_simulated_gpus(program: Write, alone: Runner, either: Runne
     outcome = either(source, simulate=2)
     assert expected.returncode == 0
     assert expected.stdout.endswith("2 True\n")
-    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr_of_program)
     assert outcome.findings("mismatch") == []
 
 
@@ -78,10 +78,10 @@ def test_traceback(program: Write, alone: Runner, either: Runner) -> None:
     expected = alone(source, simulate=2)
     outcome = either(source, simulate=2)
     assert expected.returncode == 1
-    assert expected.stderr.startswith("a line of the program\nTraceback (most recent call last):\n")
+    assert expected.stderr_of_program.startswith("a line of the program\nTraceback (most recent call last):\n")
     assert (outcome.returncode, outcome.stdout) == (1, expected.stdout)
     assert "device-audit: mismatch in aten::add\n" in outcome.stderr
-    assert outcome.stderr_of_program == expected.stderr
+    assert outcome.stderr_of_program == expected.stderr_of_program
 
 
 def test_log_file_leaves_stderr_alone(program: Write, alone: Runner, audited: Runner) -> None:
@@ -89,5 +89,5 @@ def test_log_file_leaves_stderr_alone(program: Write, alone: Runner, audited: Ru
     expected = alone(source, simulate=2)
     log = source.path.parent / "audit.log"
     outcome = audited(source, "--simulate", "2", "--log-file", str(log))
-    assert outcome.stderr_of_program == expected.stderr
+    assert outcome.stderr_of_program == expected.stderr_of_program
     assert log.read_text().startswith("device-audit: mismatch in aten::add\n")

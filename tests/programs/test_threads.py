@@ -38,5 +38,5 @@ def test_threads_that_come_and_go(same: Run, programs: Path) -> None:
         ("mismatch", "aten::add", threads),
     ]
     (totals,) = outcome.journal.of_type("observed")
-    # Beside the two operators of a finding: the factories of their operands and results.
-    assert totals["operators"] == threads * (2 * (20 + 1 + 3) + 1) + MADE_IN_MIXED
+    # Beside the two operators of a finding: the factories of their results and, once, of their operands.
+    assert totals["operators"] == threads * (2 * (20 + 1 + 3) + 1) + 4

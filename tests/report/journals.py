@@ -13,9 +13,9 @@ MAGIC = 0x31544E554F434144
 FIRST_SLOT = 8
 
 
-def line(seq: int, kind: str, **members: Any) -> str:
+def line(seq: int, record_type: str, **members: Any) -> str:
     """One line of a journal, with its checksum."""
-    record = json.dumps({"seq": seq, "type": kind, **members}, separators=(",", ":"))[1:]
+    record = json.dumps({"seq": seq, "type": record_type, **members}, separators=(",", ":"))[1:]
     return f'{{"crc":"{zlib.crc32(record.encode()):08x}",{record}\n'
 
 
@@ -52,7 +52,9 @@ def finding(number: int, **members: Any) -> dict[str, Any]:
         "pairs": [{"a": "self", "b": "target"}],
         "devices": ["cuda:0", "cpu"],
         "site": place("/home/user/train.py", 42, "train_step", "loss = criterion(outputs, labels)"),
-        "python": [place("/home/user/train.py", 42, "train_step", "loss = criterion(outputs, labels)") | {"library": False}],
+        "python": [
+            place("/home/user/train.py", 42, "train_step", "loss = criterion(outputs, labels)") | {"library": False}
+        ],
         "native": [],
         "libraries": [],
         "module": None,
@@ -94,9 +96,9 @@ class Journal:
         }
         self.write("process", pid=pid, **standard | members)
 
-    def write(self, kind: str, **members: Any) -> Journal:
+    def write(self, record_type: str, **members: Any) -> Journal:
         with self.path.open("a") as file:
-            file.write(line(self.seq, kind, **members))
+            file.write(line(self.seq, record_type, **members))
         self.seq += 1
         return self
 

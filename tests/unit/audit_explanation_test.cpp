@@ -58,7 +58,7 @@ TEST(Explanation, FoldsFramesOfTorch) {
                     {{"/venv/torch/nn/modules/loss.py", 4, "forward", ""}, true},
                     {{"/home/user/train.py", 42, "train_step", "loss = criterion(outputs, labels)"}, false}};
   const std::string text = explain(finding, "/home/user");
-  EXPECT_NE(text.find("              ... 2 frames of torch or Python\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  python      ... 2 frames of torch or Python\n"), std::string::npos) << text;
   EXPECT_NE(text.find("train.py:42 in train_step                 loss = criterion"), std::string::npos) << text;
 }
 

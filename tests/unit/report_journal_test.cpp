@@ -155,7 +155,7 @@ std::string journal_with_everything() {
                        {"site", {{"file", "a.py"}, {"line", 3}}},
                        {"python", {{{"file", "a.py"}, {"line", 3}, {"library", false}}}},
                        {"native", {{0, "0x10"}, {-1, "0xffff"}, {7, "0x1"}}},
-                       {"libraries", {{{"path", "/proc/self/exe"}, {"build_id", "00"}}}},
+                       {"libraries", {{{"path", "/bin/true"}, {"build_id", "00"}}}},
                        {"first_seen", 6}})
       .add("outcome", {{"finding", 0}, {"caught", true}})
       .add("uncaught", {{"kind", "RuntimeError"}, {"text", "x"}, {"finding", 0}})
