@@ -159,10 +159,9 @@ void program_aborts() {
   // std::terminate has caught the exception by the time it aborts; any other abort is not ours to look at.
   if (abi::__cxa_current_exception_type() == nullptr) return;
   ThreadState& thread = this_thread();
-  if (*thread.guard != 0 || thread.depth == 0) return;
+  if (thread.depth == 0) return;
   OpenOperator& open = thread.open[thread.depth - 1];
   if (thread.thrown.within != open.function) return;
-  const Unobserved unobserved;
   keep_draft(thread, thread.depth - 1, open);
   if (const auto id = settle_draft(thread)) write_outcome(*id, /*caught=*/false);
 }
