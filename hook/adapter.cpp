@@ -212,8 +212,8 @@ void start_audit(const MappedTorch& torch) {
   if (path.size()) {
     why.clear();
     if (const char* refusal = start_adapter(path.c_str())) {
-      if (!std::string_view(refusal).starts_with(path.view()))
-        why << path.view() << ": ";  // the loader names it itself
+      // The loader names the file itself.
+      if (!std::string_view(refusal).starts_with(path.view())) why << path.view() << ": ";
       why << refusal;
     } else {
       part_fork_handlers = {part.fork_prepare, part.fork_parent, part.fork_child};

@@ -10,13 +10,11 @@
 
 namespace device_audit::core {
 
-constinit thread_local int guard = 0;
-
 namespace {
 
 enum Phase { before_main, waiting, arrived };
-int phase = before_main;
-unsigned long long seen_adds = 0;  // dlpi_adds at the last look
+constinit int phase = before_main;
+constinit unsigned long long seen_adds = 0;  // dlpi_adds at the last look
 
 // The file name of the library that holds PyTorch's operators; a static build has them all in libtorch.so.
 constexpr std::string_view torch_names[] = {"libtorch_cpu.so", "libtorch.so"};
@@ -39,9 +37,7 @@ bool torch_arrived(MappedTorch& torch) {
     const char* name = std::strrchr(object.dlpi_name, '/');
     name = name ? name + 1 : object.dlpi_name;
     for (int rank = 0; rank < found.rank; ++rank) {
-      if (torch_names[rank] == name) {
-        found = {{object.dlpi_name, build_id(object)}, rank};
-      }
+      if (torch_names[rank] == name) found = {{object.dlpi_name, build_id(object)}, rank};
     }
     return found.rank != 0;
   });

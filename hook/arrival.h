@@ -1,8 +1,6 @@
 // The moment at which a libtorch is first seen in this process. Until then the core does nothing at all.
 #pragma once
 
-#include <cstdint>
-
 namespace device_audit::core {
 
 // From now on a libtorch may be looked for: the constructors of everything that was loaded at the start have run.

@@ -95,8 +95,8 @@ struct device_audit_part {
    * catches. Any lock may be held. */
   void (*terminating)(void);
 
-  /* The process is about to end, by exit or _exit: write what is not yet written. Called at most once, on the ending
-   * thread. */
+  /* The process is about to end, by exit or quick_exit: write what is not yet written. Called at most once, on the
+   * ending thread; not before _exit, which may come from a signal handler with any lock held. */
   void (*finish)(void);
 };
 

@@ -17,14 +17,14 @@
 namespace device_audit::core {
 namespace {
 
-std::uint32_t owner = 0;  // the process that made the directory, as process_number() says it; 0: nothing is watched
-std::uint32_t ended = 0;  // the process whose end has been marked
+// Processes as process_number() tells them.
+constinit std::uint32_t owner = 0;  // in which the audit started; 0: it has not
+constinit std::uint32_t ended = 0;  // whose end has been marked
 
-// False: another call was the first, or this is a vfork child, which ends in its parent's memory.
+// False: another call was the first, or this is a vfork child.
 bool first_to_end() {
   const std::uint32_t me = process_number();
-  if (sys::process() != identity.pid) return false;
-  return __atomic_exchange_n(&ended, me, __ATOMIC_ACQ_REL) != me;
+  return !in_vfork_child() && __atomic_exchange_n(&ended, me, __ATOMIC_ACQ_REL) != me;
 }
 
 // `code` null: not known.
@@ -102,7 +102,7 @@ extern "C" void (*device_audit_plan_Exit(int code))(int) {
 }
 
 extern "C" void (*device_audit_plan_abort())() {
-  if (owner != 0 && process_number() && sys::process() == identity.pid) report_abort();
+  if (owner != 0 && !in_vfork_child()) report_abort();
   return originals.abort ? originals.abort : abort_early;
 }
 

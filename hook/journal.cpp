@@ -140,12 +140,11 @@ void open_journal() {
   if (error) say_off(journal.file.path(), error);
 }
 
-// False: nothing can be written. A child that shares its parent's memory (vfork) is not to write either: its number is
-// the parent's.
+// Takes the lock. False: nothing can be written.
 bool enter() {
-  if (!lock.acquire(patience_ms)) return false;
+  if (in_vfork_child() || !lock.acquire(patience_ms)) return false;
   if (journal.process != process_number()) open_journal();
-  if (journal.usable && sys::process() == identity.pid) return true;
+  if (journal.usable) return true;
   lock.release();
   return false;
 }
@@ -166,7 +165,7 @@ int append_record(std::string_view members) {
 }
 
 bool has_journal() {
-  return journal.usable && journal.process == process_number() && sys::process() == identity.pid;
+  return !in_vfork_child() && journal.usable && journal.process == process_number();
 }
 
 std::uint64_t* take_counters(std::uint32_t count, std::uint32_t* slot) {

@@ -1,5 +1,5 @@
-// The dlopen call that this thread entered last, outermost first. While it is in progress the constructors of what it
-// loads may be running, a libtorch's among them: not the moment to start anything.
+// The outermost dlopen call that this thread is in. While it is in progress the constructors of what it loads may be
+// running, a libtorch's among them: not the moment to start anything.
 #pragma once
 
 namespace device_audit::core {

@@ -33,7 +33,7 @@ namespace {
 
 using Main = int(int, char**, char**);
 
-Main* program_main;
+constinit Main* program_main = nullptr;
 
 void begin() {
   find_originals();

@@ -15,9 +15,9 @@ namespace {
 
 // The page that a fork wipes, raw clone included; where the kernel cannot (before 4.14), a word that the fork handler
 // wipes.
-std::uint32_t unwiped_number;
-std::uint32_t* number = &unwiped_number;
-std::uint32_t last_number = 0;  // survives a fork
+constinit std::uint32_t unwiped_number = 0;
+constinit std::uint32_t* number = &unwiped_number;
+constinit std::uint32_t last_number = 0;  // survives a fork
 
 // Generation and process id: not even a recycled process id gives the number of an ancestor again.
 constexpr int pid_bits = 22;  // PID_MAX_LIMIT
@@ -65,6 +65,11 @@ void start_process_identity() {
   identity = {sys::process(), static_cast<int>(syscall(SYS_getppid)), false};
   process_number();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+bool in_vfork_child() {
+  process_number();  // any other child is brought up to date by it
+  return sys::process() != identity.pid;
 }
 
 std::uint32_t process_number() {

@@ -20,6 +20,9 @@ void start_process_identity();
 // date.
 std::uint32_t process_number();
 
+// Whether this is a child that shares its parent's memory (vfork): nothing may be written in the parent's name.
+bool in_vfork_child();
+
 // Around fork, in the order that bridge.h names for the part: the core's own locks are taken last and given back first.
 struct ForkHandlers {
   void (*prepare)(), (*parent)(), (*child)();

@@ -23,7 +23,6 @@ class Unobserved {
 };
 
 inline void say(device_audit_level level, std::string_view text) {
-  if (text.ends_with('\n')) text.remove_suffix(1);  // the core ends the line
   core->say(level, text.data(), text.size());
 }
 

@@ -1,5 +1,6 @@
 // What the core opens: the adapter's entry, and what happens to it as the process forks and ends.
 #include <ATen/Version.h>
+#include <ATen/record_function.h>
 #include <dlfcn.h>
 
 #include <exception>
@@ -30,6 +31,11 @@ void thrown(void* object, const void* type, std::uintptr_t) {
 }
 
 void fork_prepare() {
+  // torch keeps each thread's callbacks and rebuilds them under a lock of its own at the thread's first operator. Where
+  // another thread holds that lock at the fork it is never given back in the child: the forking thread must not need it
+  // there.
+  at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION);
+
   findings_fork_prepare();
 }
 void fork_parent() {
