@@ -29,7 +29,8 @@ void say_damage(const Journal& journal) {
 int report_on(const std::string& directory, const std::string& formats) {
   const Recording recording = read_recording(directory);
   if (recording.processes.empty() && !recording.run) {
-    say(recording.directory + ": " + (recording.problem.empty() ? "no journal (<pid>.jsonl) lies there" : recording.problem) +
+    say(recording.directory + ": " +
+        (recording.problem.empty() ? "no journal (<pid>.jsonl) lies there" : recording.problem) +
         "; give the directory of a run, as `device-audit run` names it");
     return kUsage;
   }

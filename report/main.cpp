@@ -27,8 +27,8 @@ namespace {
 // How the command line is wrong, and what would be right.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
-  const std::string what = error.what(),
-                    see = "; see " + std::string(&verb == &app ? "" : "device-audit ") + verb.get_name() + " --help";
+  const std::string what = error.what();
+  const std::string see = "; see " + std::string(&verb == &app ? "" : "device-audit ") + verb.get_name() + " --help";
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     const std::string name = what.substr(0, what.find(':'));
     if (const CLI::Option* option = verb.get_option_no_throw(name)) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "audit/pairs.h"
 #include "report/time.h"
 
 namespace device_audit::report {
@@ -154,7 +155,7 @@ std::vector<Sighting> sightings(const Journal& journal, std::size_t process) {
       by_id[member(record, "id")] = all.size();
       Sighting sighting{process, &record, {}, number(record, "first_seen").value_or(0), {}, false};
       if (const auto slot = number(record, "slot")) sighting.counters = journal.counts.at(*slot).value_or(Counters());
-      all.push_back(std::move(sighting));
+      all.push_back(sighting);
     } else if (found != by_id.end()) {
       Sighting& sighting = all[found->second];
       const Json& caught = member(record, "caught");
@@ -220,17 +221,18 @@ std::vector<Group> grouped(const std::vector<const Journal*>& journals) {
   std::vector<std::unique_ptr<Group>> groups;
   std::map<std::string, std::vector<Group*>> by_key;
   for (std::size_t process = 0; process < journals.size(); ++process) {
-    for (Sighting& sighting : sightings(*journals[process], process)) {
+    for (const Sighting& sighting : sightings(*journals[process], process)) {
       std::vector<Group*>& alike = by_key[key(*sighting.record)];
       Group* group = find_group(alike, sighting);
       if (!group) {
         groups.push_back(std::make_unique<Group>());
         group = alike.emplace_back(groups.back().get());
       }
-      group->push_back(std::move(sighting));
+      group->push_back(sighting);
     }
   }
   std::vector<Group> all;
+  all.reserve(groups.size());
   for (auto& group : groups) all.push_back(std::move(*group));
   return all;
 }
@@ -276,15 +278,13 @@ Json finding(const Group& group) {
   Json finding = record;
   finding["caught"] = caught(group);
   finding["stack"] = {{"python", member(record, "python")}, {"native", native_frames(record)}};
-  std::vector<std::string> devices = texts(record, "devices");
+  std::vector<Operand> devices;
   std::map<std::size_t, Json> by_process;
   Counters all;
   std::uint64_t first_seen = shown(group).first_seen;
   std::set<std::size_t> ended;
   for (const Sighting& each : group) {
-    for (const std::string& device : texts(*each.record, "devices")) {
-      if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
-    }
+    for (const std::string& device : texts(*each.record, "devices")) devices.emplace_back().device = device;
     all = {sum(all.count, each.counters.count), std::max(all.last_seen, each.counters.last_seen),
            sum(all.bytes, each.counters.bytes), sum(all.duration_ns, each.counters.duration_ns)};
     first_seen = std::min(first_seen, each.first_seen);
@@ -296,7 +296,7 @@ Json finding(const Group& group) {
              {"bytes", sum(number(share, "bytes").value_or(0), each.counters.bytes)},
              {"duration_ns", sum(number(share, "duration_ns").value_or(0), each.counters.duration_ns)}};
   }
-  finding["devices"] = devices;
+  finding["devices"] = devices_of(devices);
   finding["count"] = all.count;
   finding["bytes"] = all.bytes;
   finding["duration_ns"] = all.duration_ns;
@@ -327,7 +327,9 @@ Rank rank(const Group& group) {
 
 // Smaller is more important: what happened first for what raised or is wrong, what costs most for the others.
 auto importance(const Group& group) {
-  std::uint64_t count = 0, bytes = 0, stopped_at = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t stopped_at = std::numeric_limits<std::uint64_t>::max();
   for (const Sighting& each : group) {
     count = sum(count, each.counters.count);
     bytes = sum(bytes, each.counters.bytes);
@@ -335,7 +337,8 @@ auto importance(const Group& group) {
   }
   const Rank of = rank(group);
   const bool by_cost = of >= Rank::implicit;
-  const std::uint64_t most = of == Rank::transfer ? bytes : count, then = of == Rank::transfer ? count : bytes;
+  const std::uint64_t most = of == Rank::transfer ? bytes : count;
+  const std::uint64_t then = of == Rank::transfer ? count : bytes;
   return std::tuple(of, stopped_at, by_cost ? ~most : 0, by_cost ? ~then : 0, shown(group).first_seen);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "report/files.h"
 #include "report/user_code.h"
@@ -30,10 +31,7 @@ Json source_line(const std::string& path, std::uint64_t number) {
   return code;
 }
 
-struct Gap {
-  std::string library, why;
-  auto operator<=>(const Gap&) const = default;
-};
+using Gaps = std::set<std::pair<std::string, std::string>>;  // library, why
 
 struct Stack {
   Json frames = Json::array();
@@ -48,10 +46,11 @@ Json with_symbol(Json frame, const Symbol& symbol) {
   return frame;
 }
 
-Stack resolve(const Json& recorded, std::uint64_t time, bool lines_wanted, Symbols& symbols, std::set<Gap>& gaps) {
+Stack resolve(const Json& recorded, std::uint64_t time, bool lines_wanted, Symbols& symbols, Gaps& gaps) {
   Stack stack;
-  for (Json frame : recorded) {
-    const std::string library = text(frame, "library"), build_id = text(frame, "build_id");
+  for (const Json& frame : recorded) {
+    const std::string library = text(frame, "library");
+    const std::string build_id = text(frame, "build_id");
     const bool user_library = is_user_library(library);
     const std::uint64_t offset = std::strtoull(text(frame, "offset").c_str(), nullptr, 16);
     std::vector<Symbol> functions;
@@ -80,7 +79,7 @@ Stack resolve(const Json& recorded, std::uint64_t time, bool lines_wanted, Symbo
 }  // namespace
 
 void resolve_native_stacks(Json& report, Symbols& symbols) {
-  std::set<Gap> gaps;
+  Gaps gaps;
   for (Json& finding : report["findings"]) {
     Json& native = finding["stack"]["native"];
     const bool site_wanted = !member(finding, "site").is_object();
@@ -88,10 +87,9 @@ void resolve_native_stacks(Json& report, Symbols& symbols) {
     native = std::move(stack.frames);
     if (site_wanted) finding["site"] = std::move(stack.site);
   }
-  for (const Gap& gap : gaps) {
+  for (const auto& [library, why] : gaps) {
     report["coverage"]["unseen"].push_back(
-        {{"what", "functions and lines in " + std::filesystem::path(gap.library).filename().string()},
-         {"why", gap.why}});
+        {{"what", "functions and lines in " + std::filesystem::path(library).filename().string()}, {"why", why}});
   }
 }
 

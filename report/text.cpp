@@ -140,7 +140,8 @@ std::string finding_text(const Report& finding, const Report& report) {
   // Its first line has our name in front: on stderr it stands among the program's own.
   constexpr std::string_view kOurs = "device-audit: ";
   if (all.starts_with(kOurs)) all.replace(0, kOurs.size(), text(finding, "id") + " ");
-  const std::string cause = text(finding, "cause"), explanation = text(finding, "explanation");
+  const std::string cause = text(finding, "cause");
+  const std::string explanation = text(finding, "explanation");
   return all + native_stack(finding["stack"]["native"], folder) +
          labelled("cause", cause + (cause.empty() || explanation.empty() ? "" : ": ") + explanation) +
          labelled("fix", fix_of(finding["fix"], folder)) + labelled("legal", text(finding, "legal_because")) +

@@ -46,7 +46,10 @@ std::string nothing_found(const Report& report) {
     observed = observed || process["adapter"].is_string();
     if (why.empty()) why = text(process, "adapter_why");
   }
-  if (report["processes"].empty()) return "nothing recorded: no process loaded PyTorch";
+  if (report["processes"].empty()) {
+    const bool switched_off = text(report["run"]["settings"], "DEVICE_AUDIT") == "0";
+    return switched_off ? "nothing recorded: DEVICE_AUDIT=0" : "nothing recorded: no PyTorch was seen in any process";
+  }
   if (!observed) return "nothing observed: " + (why.empty() ? "there is no adapter for this PyTorch" : why);
   return "no mismatch; " + std::to_string(operators) + " operators observed";
 }

@@ -3,18 +3,13 @@
 // has rows DONE(name) and REFUSED(name); a name that the family's header does not declare does not compile.
 #pragma once
 
-#include "process.h"
+// Says it once for each name; `said` is where that is remembered.
+extern "C" int device_audit_simulated_refuse(bool* said, const char* name, const char* status_name, int status);
 
-namespace device_audit::simulate {
-
-inline int refuse(bool& said, const char* name, const char* status_name, int status) {
-  if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
-    say("simulated GPU: %s is not simulated; it returned %s", name, status_name);
-  }
-  return status;
-}
-
-}  // namespace device_audit::simulate
+#ifndef DEVICE_AUDIT_REFUSE
+#define DEVICE_AUDIT_REFUSE(said, name, status_name, status) \
+  device_audit_simulated_refuse(&said, name, status_name, status)
+#endif
 
 // The answers take no parameter where the declarations have some: in the C calling conventions of Linux the caller
 // clears the stack. Each is defined under a name of its own and carries the answered name for the linker, which the
@@ -42,13 +37,13 @@ inline int refuse(bool& said, const char* name, const char* status_name, int sta
   DEVICE_AUDIT_DECLARED(name)   \
   DEVICE_AUDIT_ALIAS(name, "device_audit_done")
 
-#define DEVICE_AUDIT_REFUSED_UNDECLARED(name, status)                                        \
-  extern "C" {                                                                               \
-  [[gnu::used]] static int device_audit_refuse_##name() {                                    \
-    static bool said;                                                                        \
-    return ::device_audit::simulate::refuse(said, #name, #status, static_cast<int>(status)); \
-  }                                                                                          \
-  }                                                                                          \
+#define DEVICE_AUDIT_REFUSED_UNDECLARED(name, status)                           \
+  extern "C" {                                                                  \
+  [[gnu::used]] static int device_audit_refuse_##name() {                       \
+    static bool said;                                                           \
+    return DEVICE_AUDIT_REFUSE(said, #name, #status, static_cast<int>(status)); \
+  }                                                                             \
+  }                                                                             \
   DEVICE_AUDIT_ALIAS(name, "device_audit_refuse_" #name)
 #define DEVICE_AUDIT_REFUSED(name, status) \
   DEVICE_AUDIT_DECLARED(name)              \

@@ -3,13 +3,11 @@
 
 #include "answer.h"
 
-using device_audit::simulate::refuse;
-
 namespace {
 
 // Its status is a structure of two numbers.
 CUfileError_t refuse_file(bool& said, const char* name) {
-  refuse(said, name, "CU_FILE_DRIVER_NOT_INITIALIZED", 0);
+  DEVICE_AUDIT_REFUSE(said, name, "CU_FILE_DRIVER_NOT_INITIALIZED", 0);
   return {CU_FILE_DRIVER_NOT_INITIALIZED, CUDA_SUCCESS};
 }
 

@@ -425,6 +425,7 @@ void* reach_locked(const void* pointer, size_t bytes, bool to_write) {
     return reservations.containing(begin) ? nullptr : pointer_to(begin);
   }
   if (!block->on_device()) return pointer_to(begin);
+  if (end < begin) return nullptr;
   const intptr_t shadow = block->shadow;
   // Mapped pieces that follow each other are one range.
   for (uintptr_t reached = begin;;) {

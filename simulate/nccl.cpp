@@ -1,8 +1,8 @@
 // NCCL: the ranks of one machine exchange their bytes through shared memory, and reduce them on the host.
 //
-// A collective is a sequence of rounds: each rank publishes a piece in its slot, and when all have, each takes what it needs
-// from all slots. Calls are carried out before they return, or before ncclGroupEnd does, where one thread may act for several
-// ranks: all calls of a group advance in turn, so that none waits for one behind it.
+// A collective is a sequence of rounds: each rank publishes a piece in its slot, and when all have, each takes what it
+// needs from all slots. Calls are carried out before they return, or before ncclGroupEnd does, where one thread may act
+// for several ranks: all calls of a group advance in turn, so that none waits for one behind it.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <sched.h>
@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "nccl_meeting.h"
 #include "nccl_reduce.h"
+#include "process.h"
 #include "stream.h"
 
 using device_audit::simulate::bytes_of;
@@ -64,8 +65,8 @@ struct Call {
   size_t count;  // elements of one block
   ncclDataType_t type;
   Reduction reduction;
-  int root;      // or the other rank, of a send or receive
-  size_t done;   // elements, or bytes of a send or receive
+  int root;     // or the other rank, of a send or receive
+  size_t done;  // elements, or bytes of a send or receive
   bool published;
   bool finished;
   Call* next;
@@ -94,7 +95,9 @@ bool find_reduction(ncclRedOp_t operation, Reduction* reduction) {
   return true;
 }
 
-bool takes_part(Who who, const Call& call, int rank) { return who == Who::kAll || rank == call.root; }
+bool takes_part(Who who, const Call& call, int rank) {
+  return who == Who::kAll || rank == call.root;
+}
 
 void publish(const Call& call, size_t piece, size_t element) {
   Meeting& meeting = *call.communicator->meeting;
@@ -112,7 +115,8 @@ void take(const Call& call, size_t piece, size_t element) {
   const void* sources[device_audit::simulate::kMaximumRanks];
   for (int rank = 0; rank < meeting.size(); ++rank) sources[rank] = meeting.slot(rank) + offset;
   if (call.collective->how == Take::kReduce) {
-    device_audit::simulate::reduce(call.to + call.done * element, sources, meeting.size(), piece, call.type, call.reduction);
+    device_audit::simulate::reduce(call.to + call.done * element, sources, meeting.size(), piece, call.type,
+                                   call.reduction);
   } else if (call.collective->publishes == Who::kRoot) {
     memcpy(call.to + call.done * element, sources[call.root], piece * element);
   } else {
@@ -184,13 +188,13 @@ bool advance(Call& call) {
   return advance_collective(call);
 }
 
-// Whether an earlier unfinished call of the same communicator must come first: the rounds of one have an order, and so have the
-// bytes from one rank to another.
+// Whether an earlier unfinished call of the same communicator must come first: the rounds of one have an order, and so
+// have the bytes from one rank to another.
 bool must_wait(const Call* calls, const Call& call) {
   for (const Call* before = calls; before != &call; before = before->next) {
     if (before->finished || before->communicator != call.communicator) continue;
-    const bool both_transfer = before->collective == call.collective &&
-                               (call.collective == &kSend || call.collective == &kReceive);
+    const bool both_transfer =
+        before->collective == call.collective && (call.collective == &kSend || call.collective == &kReceive);
     const bool one_transfers = before->collective == &kSend || before->collective == &kReceive ||
                                call.collective == &kSend || call.collective == &kReceive;
     if (both_transfer ? before->root == call.root : !one_transfers || before->collective == &kInitialise) return true;
@@ -338,14 +342,19 @@ const char* ncclGetErrorString(ncclResult_t result) {
       return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
   }
 }
-const char* ncclGetLastError(ncclComm_t) { return ""; }
+const char* ncclGetLastError(ncclComm_t) {
+  return "";
+}
 
-ncclResult_t ncclGetUniqueId(ncclUniqueId* identifier) { return Meeting::propose(identifier); }
+ncclResult_t ncclGetUniqueId(ncclUniqueId* identifier) {
+  return Meeting::propose(identifier);
+}
 
 ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int size, ncclUniqueId identifier, int rank) {
   return initialise(communicator, size, identifier, rank);
 }
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId identifier, int rank, ncclConfig_t*) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId identifier, int rank,
+                                    ncclConfig_t*) {
   return initialise(communicator, size, identifier, rank);
 }
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* communicator, int size, int rank, int, ncclUniqueId* identifiers,
@@ -374,12 +383,24 @@ ncclResult_t ncclCommSplit(ncclComm_t communicator, int color, int key, ncclComm
   if (ncclResult_t result = Meeting::propose(&own.proposal); result != ncclSuccess) return result;
   auto* wishes = static_cast<Wish*>(calloc(size_t(size), sizeof(Wish)));
   if (!wishes) return ncclSystemError;
-  Call call{&kAllGather, communicator, reinterpret_cast<char*>(&own), reinterpret_cast<char*>(wishes), sizeof own,
-            ncclInt8, {ncclSum, 1}, 0, 0, false, false, nullptr};
+  Call call{&kAllGather,
+            communicator,
+            reinterpret_cast<char*>(&own),
+            reinterpret_cast<char*>(wishes),
+            sizeof own,
+            ncclInt8,
+            {ncclSum, 1},
+            0,
+            0,
+            false,
+            false,
+            nullptr};
   ncclResult_t result = carry_out(&call);
   if (result == ncclSuccess && color != NCCL_SPLIT_NOCOLOR) {
     // Ranks of one color, by key and then by their old rank; the first one's proposal is taken.
-    const auto before = [&](int a, int b) { return wishes[a].key != wishes[b].key ? wishes[a].key < wishes[b].key : a < b; };
+    const auto before = [&](int a, int b) {
+      return wishes[a].key != wishes[b].key ? wishes[a].key < wishes[b].key : a < b;
+    };
     int members = 0, position = 0, first = rank;
     for (int other = 0; other < size; ++other) {
       if (wishes[other].color != color) continue;
@@ -393,7 +414,9 @@ ncclResult_t ncclCommSplit(ncclComm_t communicator, int color, int key, ncclComm
   return result;
 }
 
-ncclResult_t ncclCommDestroy(ncclComm_t communicator) { return drop(communicator); }
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  return drop(communicator);
+}
 // Whoever waits in a call of this communicator, in another thread, returns from it; so its memory stays.
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   if (communicator) __atomic_store_n(&communicator->aborted, true, __ATOMIC_RELEASE);
@@ -427,19 +450,16 @@ ncclResult_t ncclCommRegister(const ncclComm_t, void*, size_t, void** handle) {
 ncclResult_t ncclMemAlloc(void** pointer, size_t bytes) {
   return cudaMalloc(pointer, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
-ncclResult_t ncclMemFree(void* pointer) { return cudaFree(pointer) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
+ncclResult_t ncclMemFree(void* pointer) {
+  return cudaFree(pointer) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
 
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* operation, void* scalar, ncclDataType_t type, ncclScalarResidence_t,
                                       ncclComm_t) {
-  const void* read = device_audit::simulate::reach(scalar, bytes_of(type));
-  if (!read || !device_audit::simulate::reducible(type)) return ncclInvalidArgument;
-  // The scalar as a number of double precision: the sum, of one rank, of itself and nothing.
-  double factor = 0;
-  if (type == ncclFloat64) {
-    memcpy(&factor, read, sizeof factor);
-  } else {
-    factor = device_audit::simulate::as_double(read, type);
-  }
+  const void* read =
+      device_audit::simulate::reducible(type) ? device_audit::simulate::reach(scalar, bytes_of(type)) : nullptr;
+  if (!read) return ncclInvalidArgument;
+  const double factor = device_audit::simulate::as_double(read, type);
   for (int made = 0; made < kMostReductions; ++made) {
     if (factors[made] != 0) continue;
     factors[made] = factor;
@@ -476,8 +496,8 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDat
                                ncclComm_t communicator, cudaStream_t stream) {
   return run(kReduceScatter, communicator, from, to, count, type, operation, 0, stream);
 }
-ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
-                           cudaStream_t stream) {
+ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, cudaStream_t stream) {
   return run(kBroadcast, communicator, from, to, count, type, ncclSum, root, stream);
 }
 ncclResult_t ncclBcast(void* memory, size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
@@ -488,12 +508,12 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
                            cudaStream_t stream) {
   return run(kAllGather, communicator, from, to, count, type, ncclSum, 0, stream);
 }
-ncclResult_t ncclGather(const void* from, void* to, size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
-                        cudaStream_t stream) {
+ncclResult_t ncclGather(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                        ncclComm_t communicator, cudaStream_t stream) {
   return run(kGather, communicator, from, to, count, type, ncclSum, root, stream);
 }
-ncclResult_t ncclScatter(const void* from, void* to, size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
-                         cudaStream_t stream) {
+ncclResult_t ncclScatter(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                         ncclComm_t communicator, cudaStream_t stream) {
   return run(kScatter, communicator, from, to, count, type, ncclSum, root, stream);
 }
 ncclResult_t ncclAlltoAll(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t communicator,
@@ -504,7 +524,8 @@ ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int p
                       cudaStream_t stream) {
   return run(kSend, communicator, from, nullptr, count, type, ncclSum, peer, stream);
 }
-ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator, cudaStream_t stream) {
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
   return run(kReceive, communicator, nullptr, to, count, type, ncclSum, peer, stream);
 }
 

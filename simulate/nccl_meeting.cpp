@@ -31,7 +31,9 @@ bool inode_of(int file, unsigned long long* inode) {
   return true;
 }
 
-uint64_t load(const uint64_t& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
+uint64_t load(const uint64_t& value) {
+  return __atomic_load_n(&value, __ATOMIC_ACQUIRE);
+}
 
 }  // namespace
 
@@ -55,7 +57,8 @@ ncclResult_t Meeting::join(const ncclUniqueId& identifier, int size, int rank, M
   const int file = size <= kMaximumRanks ? open(name, O_RDWR | O_CLOEXEC) : -1;
   unsigned long long inode;
   if (file < 0 || !inode_of(file, &inode) || inode != made.inode) {
-    say("simulated GPU: NCCL's rank %d of %d does not reach the others: simulated ranks are processes of one machine, %d at most",
+    say("simulated GPU: NCCL's rank %d of %d does not reach the others: simulated ranks are processes of one machine, "
+        "%d at most",
         rank, size, kMaximumRanks);
     if (file >= 0) close(file);
     return ncclSystemError;

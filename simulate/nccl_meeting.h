@@ -1,5 +1,5 @@
-// Where the ranks of a communicator meet: memory that all their processes map. It is found through the unique identifier,
-// which names the process that made it, so all ranks are on one machine.
+// Where the ranks of a communicator meet: memory that all their processes map. It is found through the unique
+// identifier, which names the process that made it, so all ranks are on one machine.
 #pragma once
 
 #include <nccl.h>

@@ -92,38 +92,58 @@ void reduce_numbers(void* result, const void* const* sources, int ranks, size_t 
   }
 }
 
+template <typename Kind>
+double number_as_double(const void* value) {
+  return double(Kind::read(*static_cast<const typename Kind::Stored*>(value)));
+}
+
 using Reduce = void (*)(void*, const void* const*, int, size_t, Reduction);
 
 struct Type {
   size_t bytes;
   Reduce reduce;  // null: cannot be reduced
+  double (*as_double)(const void*);
 };
+
+template <typename Kind>
+constexpr Type of{sizeof(typename Kind::Stored), reduce_numbers<Kind>, number_as_double<Kind>};
 
 // In the order of ncclDataType_t.
 constexpr Type types[] = {
-    {1, reduce_numbers<Plain<int8_t>>},
-    {1, reduce_numbers<Plain<uint8_t>>},
-    {4, reduce_numbers<Plain<int32_t>>},
-    {4, reduce_numbers<Plain<uint32_t>>},
-    {8, reduce_numbers<Plain<int64_t>>},
-    {8, reduce_numbers<Plain<uint64_t>>},
-    {2, reduce_numbers<Half>},
-    {4, reduce_numbers<Plain<float>>},
-    {8, reduce_numbers<Plain<double>>},
-    {2, reduce_numbers<Brain>},
-    {1, nullptr},
-    {1, nullptr},
+    of<Plain<int8_t>>,
+    of<Plain<uint8_t>>,
+    of<Plain<int32_t>>,
+    of<Plain<uint32_t>>,
+    of<Plain<int64_t>>,
+    of<Plain<uint64_t>>,
+    of<Half>,
+    of<Plain<float>>,
+    of<Plain<double>>,
+    of<Brain>,
+    {1, nullptr, nullptr},
+    {1, nullptr, nullptr},
 };
 
-bool is_type(ncclDataType_t type) { return unsigned(type) < sizeof types / sizeof *types; }
+bool is_type(ncclDataType_t type) {
+  return unsigned(type) < sizeof types / sizeof *types;
+}
 
 }  // namespace
 
-size_t bytes_of(ncclDataType_t type) { return is_type(type) ? types[type].bytes : 0; }
+size_t bytes_of(ncclDataType_t type) {
+  return is_type(type) ? types[type].bytes : 0;
+}
 
-bool reducible(ncclDataType_t type) { return is_type(type) && types[type].reduce; }
+bool reducible(ncclDataType_t type) {
+  return is_type(type) && types[type].reduce;
+}
 
-void reduce(void* result, const void* const* sources, int ranks, size_t count, ncclDataType_t type, Reduction reduction) {
+double as_double(const void* value, ncclDataType_t type) {
+  return types[type].as_double(value);
+}
+
+void reduce(void* result, const void* const* sources, int ranks, size_t count, ncclDataType_t type,
+            Reduction reduction) {
   types[type].reduce(result, sources, ranks, count, reduction);
 }
 

@@ -1,4 +1,5 @@
 // NVRTC: kernels compiled at run time are never run, so any source compiles, to a program of one byte.
+#include <cuda.h>
 #include <nvrtc.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 // NVSHMEM, memory that many GPUs share, is refused whole: what PyTorch's library needs of it answers with an error or
 // null.
+#include <stddef.h>
+
 #include "answer.h"
 
 namespace {

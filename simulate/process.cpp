@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "nvml.h"
 
 namespace device_audit::simulate {
@@ -192,6 +193,13 @@ cudaError_t enter() {
 }
 
 }  // namespace device_audit::simulate
+
+extern "C" int device_audit_simulated_refuse(bool* said, const char* name, const char* status_name, int status) {
+  if (!__atomic_exchange_n(said, true, __ATOMIC_RELAXED)) {
+    device_audit::simulate::say("simulated GPU: %s is not simulated; it returned %s", name, status_name);
+  }
+  return status;
+}
 
 // Asked for by the core through dlsym: the number of simulated devices that this process sees.
 extern "C" int device_audit_simulated_devices(void) {

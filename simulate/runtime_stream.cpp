@@ -9,6 +9,13 @@
 #include "process.h"
 #include "stream.h"
 
+// Data of the program that lives as long as a graph.
+struct CUuserObject_st {
+  void* data;
+  cudaHostFn_t destroy;
+  unsigned references;
+};
+
 namespace device_audit::simulate {
 namespace {
 
@@ -17,6 +24,7 @@ constinit Objects<CUevent_st> events;
 constinit Objects<Capture> captures;
 constinit Objects<CUgraph_st> graphs;
 constinit Objects<CUgraphExec_st> executables;
+constinit Objects<CUuserObject_st> user_objects;
 constinit CUstream_st default_streams[kMaximumDevices];
 unsigned long long next_id = 1;
 int active_captures;  // all captures of the process, so that the usual call looks at one number
@@ -90,6 +98,16 @@ cudaError_t instantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned
   if (!executable || !graphs.holds(graph)) return keep(cudaErrorInvalidValue);
   *executable = executables.make({graph->nodes, flags});
   return *executable ? cudaSuccess : keep(cudaErrorMemoryAllocation);
+}
+
+cudaError_t release_user_object(cudaUserObject_t object, unsigned count) {
+  if (!user_objects.holds(object)) return cudaErrorInvalidValue;
+  const unsigned before = __atomic_fetch_sub(&object->references, count, __ATOMIC_ACQ_REL);
+  if (before > count) return cudaSuccess;
+  const CUuserObject_st last = *object;
+  user_objects.drop(object);
+  last.destroy(last.data);
+  return cudaSuccess;
 }
 
 // One node stands for all: nobody looks into them.
@@ -347,6 +365,30 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   DEVICE_AUDIT_ENTER();
   return executables.holds(executable) ? keep(submit(stream)) : keep(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* data, cudaHostFn_t destroy, unsigned references,
+                                 unsigned) {
+  DEVICE_AUDIT_ENTER();
+  if (!object || !destroy || !references) return keep(cudaErrorInvalidValue);
+  *object = user_objects.make({data, destroy, references});
+  return *object ? cudaSuccess : keep(cudaErrorMemoryAllocation);
+}
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
+  DEVICE_AUDIT_ENTER();
+  if (!user_objects.holds(object)) return keep(cudaErrorInvalidValue);
+  __atomic_fetch_add(&object->references, count, __ATOMIC_RELAXED);
+  return cudaSuccess;
+}
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
+  DEVICE_AUDIT_ENTER();
+  return keep(release_user_object(object, count));
+}
+// A graph keeps its references for the life of the process, in place of a list of them.
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count, unsigned flags) {
+  DEVICE_AUDIT_ENTER();
+  if (!graphs.holds(graph) || !user_objects.holds(object)) return keep(cudaErrorInvalidValue);
+  return flags & cudaGraphUserObjectMove ? cudaSuccess : cudaUserObjectRetain(object, count);
 }
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int, cudaGraphMemAttributeType, void* value) {

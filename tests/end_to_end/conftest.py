@@ -45,6 +45,11 @@ class Outcome:
         return OUR_BLOCK.sub("", self.stderr)
 
     @property
+    def of_program(self) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr, as they are without us."""
+        return self.returncode, self.stdout, self.stderr_of_program
+
+    @property
     def error(self) -> str:
         """The text of the exception that ended the program, as Python printed it."""
         *_, last = re.findall(r"^\w*(?:Error|Exception): (.*(?:\n.+)*)", self.stderr_of_program, re.MULTILINE)

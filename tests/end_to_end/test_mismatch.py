@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from .conftest import Program, Runner
 
 Write = Callable[[str], Program]
@@ -54,7 +56,7 @@ def test_input_not_moved(program: Write, audited: Runner) -> None:
     assert finding["site"] == {
         "file": str(source.path),
         "line": source.line("return self.layer"),
-        "function": "forward",
+        "function": "Regressor.forward",
         "code": "return self.layer(features)",
     }
     assert finding["error"] == outcome.error
@@ -153,6 +155,27 @@ def test_partially_moved_model(program: Write, audited: Runner) -> None:
 
 
 def test_backward(program: Write, audited: Runner) -> None:
+    source = program("""
+        import torch
+
+        weight = torch.ones(3, requires_grad=True)
+        scale = torch.ones(3)
+        total = (weight * scale).sum()
+        scale.data = scale.data.cuda()
+        total.backward()
+    """)
+    outcome = audited(source, "--simulate", "2")
+    finding = outcome.mismatch()
+    assert (finding["operator"], finding["overload"]) == ("aten::mul", "Tensor")
+    assert finding["devices"] == ["cuda:0", "cpu"]
+    assert facts(finding) == [("self", "cpu", [3], "torch.float32"), ("other", "cuda:0", [3], "torch.float32")]
+    assert finding["phase"] == "backward"
+    assert finding["site"]["line"] == source.line("total.backward()")
+    assert finding["error"] == outcome.error
+
+
+@pytest.mark.xfail(strict=True, reason="an error that passes through Python inside an operator passes for caught there")
+def test_gradient_hook(program: Write, audited: Runner) -> None:
     source = program("""
         import torch
 

@@ -60,7 +60,7 @@ def test_training_on_the_cpu(program: Write, alone: Runner, either: Runner) -> N
     outcome = either(source)
     assert expected.returncode == 0
     assert expected.stdout.count("cpu") == 10
-    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr_of_program)
+    assert outcome.of_program == expected.of_program
 
 
 def test_training_on_simulated_gpus(program: Write, alone: Runner, either: Runner) -> None:
@@ -69,7 +69,7 @@ def test_training_on_simulated_gpus(program: Write, alone: Runner, either: Runne
     outcome = either(source, simulate=2)
     assert expected.returncode == 0
     assert expected.stdout.endswith("2 True\n")
-    assert (outcome.returncode, outcome.stdout, outcome.stderr_of_program) == (0, expected.stdout, expected.stderr_of_program)
+    assert outcome.of_program == expected.of_program
     assert outcome.findings("mismatch") == []
 
 
@@ -79,9 +79,8 @@ def test_traceback(program: Write, alone: Runner, either: Runner) -> None:
     outcome = either(source, simulate=2)
     assert expected.returncode == 1
     assert expected.stderr_of_program.startswith("a line of the program\nTraceback (most recent call last):\n")
-    assert (outcome.returncode, outcome.stdout) == (1, expected.stdout)
+    assert outcome.of_program == expected.of_program
     assert "device-audit: mismatch in aten::add\n" in outcome.stderr
-    assert outcome.stderr_of_program == expected.stderr_of_program
 
 
 def test_log_file_leaves_stderr_alone(program: Write, alone: Runner, audited: Runner) -> None:
@@ -89,5 +88,26 @@ def test_log_file_leaves_stderr_alone(program: Write, alone: Runner, audited: Ru
     expected = alone(source, simulate=2)
     log = source.path.parent / "audit.log"
     outcome = audited(source, "--simulate", "2", "--log-file", str(log))
-    assert outcome.stderr_of_program == expected.stderr_of_program
-    assert log.read_text().startswith("device-audit: mismatch in aten::add\n")
+    assert outcome.of_program == expected.of_program
+    assert "device-audit: mismatch in aten::add\n" in log.read_text()
+    assert "mismatch in" not in outcome.stderr
+
+
+def test_settings_that_are_wrong(program: Write, alone: Runner, preloaded: Runner) -> None:
+    source = program("import torch\nprint(torch.ones(2).sum().item())\n")
+    expected = alone(source)
+    outcome = preloaded(source, DEVICE_AUDIT_FORMAT="json", DEVICE_AUDIT_MODE="fast", DEVICE_AUDIT_COLOUR="red")
+    assert (outcome.returncode, outcome.stdout) == (0, expected.stdout)
+    warnings = outcome.stderr.splitlines()
+    assert len(warnings) == 2
+    assert "DEVICE_AUDIT_COLOUR" in outcome.stderr
+    assert "full, adaptive, errors" in outcome.stderr
+    assert outcome.report["processes"][0]["mode"] == "full"
+
+
+def test_switched_off(program: Write, alone: Runner, preloaded: Runner) -> None:
+    source = program(RAISING)
+    expected = alone(source, simulate=2)
+    outcome = preloaded(source, simulate=2, DEVICE_AUDIT="0")
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (1, expected.stdout, expected.stderr)
+    assert not outcome.directory.exists()

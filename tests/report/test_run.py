@@ -38,7 +38,7 @@ def test_two_lines_and_a_report(command: Command, tmp_path: Path) -> None:
     assert first == f"device-audit: recording into {directory}"
     assert own == "to stderr"
     assert last == (
-        "device-audit: nothing recorded: no process loaded PyTorch; "
+        "device-audit: nothing recorded: no PyTorch was seen in any process; "
         f"see {directory}/report.json or run: device-audit report {directory} --format text"
     )
     run = report_in(directory)["run"]

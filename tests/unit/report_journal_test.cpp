@@ -213,7 +213,7 @@ TEST(Journal, SurvivesAnyBytes) {
   const std::string text = journal_with_everything();
   const Folder folder;
   std::size_t records = 0;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1200; ++i) {
     Recording recording;
     recording.processes.push_back(parse_journal(mutated(text, i % 2, random)));
     recording.processes.push_back(parse_journal(mutated(text, i % 2, random)));
@@ -221,7 +221,7 @@ TEST(Journal, SurvivesAnyBytes) {
     records += recording.processes[0].records.size();
     for (const Rendered& each : render(make_report(recording), folder.path(), "json,text")) ASSERT_EQ(each.error, 0);
   }
-  EXPECT_GT(records, 10000U);  // what is meant to be reached is
+  EXPECT_GT(records, 4000U);  // what is meant to be reached is
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST(Merge, MakesOneOfTheSameInSeveralProcesses) {
   ASSERT_EQ(report["findings"].size(), 1U);
   const Report& finding = report["findings"][0];
   EXPECT_EQ(finding["processes"], Report({0, 1}));
-  EXPECT_EQ(finding["devices"], Report({"cuda:0", "cpu", "cuda:1"}));
+  EXPECT_EQ(finding["devices"], Report({"cuda:0", "cuda:1", "cpu"}));
   EXPECT_EQ(finding["count"], 4);
   EXPECT_EQ(finding["bytes"], 16);
   EXPECT_EQ(finding["first_seen"], "2026-12-01T16:00:00.000Z");
@@ -179,7 +179,7 @@ TEST(Merge, SaysWhatIsNotKnown) {
 }
 
 TEST(Verdict, IsOneLine) {
-  EXPECT_EQ(verdict_line(report_of({})), "nothing recorded: no process loaded PyTorch");
+  EXPECT_EQ(verdict_line(report_of({})), "nothing recorded: no PyTorch was seen in any process");
   EXPECT_EQ(verdict_line(report_of({a_process(1, [](Lines&) {})})), "no mismatch; 0 operators observed");
   EXPECT_EQ(verdict_line(report_of(
                 {a_process(1,
