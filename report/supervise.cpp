@@ -1,13 +1,13 @@
 #include "report/supervise.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 
 namespace device_audit::report {
@@ -93,6 +93,7 @@ Supervisor::~Supervisor() {
 Ending Supervisor::program(const std::vector<std::string>& arguments, const StandardStreams& streams,
                            const std::function<void(int)>& started) {
   std::vector<char*> values;
+  values.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) values.push_back(const_cast<char*>(argument.c_str()));
   values.push_back(nullptr);
   int failure[2];  // carries the errno of a failed exec; an exec that succeeds closes it

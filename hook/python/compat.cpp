@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <memory>
@@ -77,6 +78,75 @@ std::unique_ptr<const Api> search() {
     dlclose(library);
   }
   return nullptr;
+}
+
+// Where a frame has the slots of its variables: byte offsets. `inner`: of the pointer to the part that has them, 0: the
+// frame itself.
+struct FrameLayout {
+  int minor;
+  long size;  // of the frame object without its variables, as its type has it
+  std::ptrdiff_t inner, code, globals, slots;
+};
+constexpr FrameLayout kFrameLayouts[] = {
+    {.minor = 9, .size = 368, .inner = 0, .code = 32, .globals = 48, .slots = 360},
+    {.minor = 10, .size = 360, .inner = 0, .code = 32, .globals = 48, .slots = 352},
+    {.minor = 11, .size = 120, .inner = 24, .code = 32, .globals = 8, .slots = 72},
+};
+
+template <class Value>
+Value read_at(const void* address, std::ptrdiff_t offset) {
+  Value value;
+  std::memcpy(&value, static_cast<const char*>(address) + offset, sizeof value);
+  return value;
+}
+
+// Null where this Python's frames are not as the table has them: of another size, or this one's code and globals are
+// not where they should be.
+const void* slots_in(const Api& python, Object* frame, Object* code) {
+  static constinit Attribute size_name{"__basicsize__"};
+  const auto* layout = std::ranges::find(kFrameLayouts, python.minor, &FrameLayout::minor);
+  if (layout == std::end(kFrameLayouts)) return nullptr;
+  const Reference size = size_name.of(python, python.PyFrame_Type);
+  if (!size || python.PyLong_AsLong(size.get()) != layout->size) return nullptr;
+  const void* at = layout->inner ? read_at<const void*>(frame, layout->inner) : frame;
+  const Reference globals = globals_of(python, frame);
+  if (read_at<Object*>(at, layout->code) != code || read_at<Object*>(at, layout->globals) != globals.get()) {
+    return nullptr;
+  }
+  return static_cast<const char*>(at) + layout->slots;
+}
+
+struct Slot {
+  Object* name;
+  bool cell;  // the value is in a cell, which other functions share
+};
+
+// In the order in which a frame has them.
+std::vector<Slot> slots_of(const Api& python, Object* code) {
+  static constinit Attribute own_names{"co_varnames"};
+  static constinit Attribute cell_names{"co_cellvars"};
+  static constinit Attribute outer_names{"co_freevars"};
+  const auto names_of = [&](Attribute& attribute) {
+    std::vector<Object*> names;
+    const Reference tuple = attribute.of(python, code);
+    const std::ptrdiff_t count = tuple ? python.PyTuple_Size(tuple.get()) : 0;
+    for (std::ptrdiff_t i = 0; i < count; ++i) names.push_back(python.PyTuple_GetItem(tuple.get(), i));
+    return names;
+  };
+  const std::vector<Object*> own = names_of(own_names);
+  const std::vector<Object*> cells = names_of(cell_names);
+  const auto is_among = [](const std::vector<Object*>& names, Object* name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  // An argument that other functions share is in both lists. Before 3.11 it has two slots and is in the second.
+  const bool one_slot = python.minor >= 11;
+  std::vector<Slot> slots;
+  for (Object* name : own) slots.push_back({name, one_slot && is_among(cells, name)});
+  for (Object* name : cells) {
+    if (!one_slot || !is_among(own, name)) slots.push_back({name, true});
+  }
+  for (Object* name : names_of(outer_names)) slots.push_back({name, true});
+  return slots;
 }
 
 }  // namespace
@@ -160,6 +230,62 @@ Reference function_of(const Api& python, Object* code) {
   static constinit Attribute qualified{"co_qualname"};  // 3.11
   static constinit Attribute plain{"co_name"};
   return (python.minor >= 11 ? qualified : plain).of(python, code);
+}
+
+Object* member_of_module(const Api& python, const char* module, const char* name) {
+  Object* modules = python.PySys_GetObject("modules");
+  Object* object = modules ? python.PyDict_GetItemString(modules, module) : nullptr;
+  Object* members = object ? python.PyModule_GetDict(object) : nullptr;
+  Object* member = members ? python.PyDict_GetItemString(members, name) : nullptr;
+  python.PyErr_Clear();
+  return member;
+}
+
+bool has_gil(const Api& python) {
+  return std::strstr(python.Py_GetVersion(), "free-threading") == nullptr;
+}
+
+std::vector<Variable> variables_of(const Api& python, Object* frame, Object* code) {
+  std::vector<Variable> variables;
+  const std::vector<Slot> slots = slots_of(python, code);
+  if (slots.empty()) return variables;
+  const bool by_name = python.PyFrame_GetVar != nullptr;
+  const void* values = by_name ? nullptr : slots_in(python, frame, code);
+  if (!by_name && !values) return variables;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    Object* name = slots[i].name;
+    Reference value;
+    if (by_name) {
+      value = Reference(python, python.PyFrame_GetVar(frame, name));
+      if (!value) python.PyErr_Clear();
+    } else {
+      value = Reference::of(python, read_at<Object*>(values, static_cast<std::ptrdiff_t>(i * sizeof(Object*))));
+      if (slots[i].cell && value && Reference(python, python.PyObject_Type(value.get())).get() == python.PyCell_Type) {
+        value = Reference(python, python.PyCell_Get(value.get()));
+      }
+    }
+    if (value) variables.push_back({name, value.get()});
+  }
+  return variables;
+}
+
+Reference namespace_of(const Api& python, Object* frame, Object* code) {
+  static constinit Attribute flags_name{"co_flags"};
+  static constinit Attribute locals_name{"f_locals"};
+  constexpr long kOptimized = 0x0001;
+  const Reference flags = flags_name.of(python, code);
+  if (!flags || (python.PyLong_AsLong(flags.get()) & kOptimized) != 0 || !slots_of(python, code).empty()) return {};
+  Reference locals =
+      python.PyFrame_GetLocals ? Reference(python, python.PyFrame_GetLocals(frame)) : locals_name.of(python, frame);
+  if (!locals) python.PyErr_Clear();
+  const Reference type(python, locals ? python.PyObject_Type(locals.get()) : nullptr);
+  return type && python.PyType_IsSubtype(type.get(), python.PyDict_Type) ? std::move(locals) : Reference();
+}
+
+Reference globals_of(const Api& python, Object* frame) {
+  static constinit Attribute globals_name{"f_globals"};
+  return python.PyFrame_GetGlobals ? Reference(python, python.PyFrame_GetGlobals(frame))
+                                   : globals_name.of(python, frame);
 }
 
 Reference last_exception(const Api& python) {

@@ -1,13 +1,14 @@
 // The Python in this process, and everything that differs between versions of CPython: nothing outside compat knows a
 // version. Python's headers are not used. One build serves CPython 3.9 to 3.14 and C++ programs that have no Python:
 // functions are found in the running process by name (dlsym), and no struct of Python's is read, so that no layout of a
-// version is relied on (pitfall P35).
+// version is relied on (pitfall P35), but for one: the frame, up to 3.11, which was the last without a function for it.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace device_audit::python {
 
@@ -47,19 +48,31 @@ inline constexpr int kNoArguments = 0x0004;  // METH_NOARGS
   X(9, Object* (*)(Object*), PyFrame_GetBack, "")                                                \
   X(9, Object* (*)(Object*), PyFrame_GetCode, "")                                                \
   X(9, int (*)(Object*), PyFrame_GetLineNumber, "")                                              \
-  X(11, int (*)(Object*), PyFrame_GetLasti, "") /* before: instruction_of() */                   \
+  X(11, int (*)(Object*), PyFrame_GetLasti, "")            /* before: instruction_of() */        \
+  X(11, Object* (*)(Object*), PyFrame_GetGlobals, "")      /* before: globals_of() */            \
+  X(11, Object* (*)(Object*), PyFrame_GetLocals, "")       /* before: namespace_of() */          \
+  X(12, Object* (*)(Object*, Object*), PyFrame_GetVar, "") /* before: variables_of() */          \
+  X(9, Object* (*)(Object*), PyCell_Get, "")                                                     \
   X(9, Object* (*)(Object*, Object*), PyObject_GetAttr, "")                                      \
   X(9, Object* (*)(Object*), PyObject_Type, "")                                                  \
   X(9, Object* (*)(Object*, ...), PyObject_CallFunctionObjArgs, "")                              \
+  X(9, Object** (*)(Object*), _PyObject_GetDictPtr, "")                                          \
   X(9, int (*)(Object*, Object*), PyType_IsSubtype, "")                                          \
+  X(9, unsigned long (*)(Object*), PyType_GetFlags, "")                                          \
+  X(9, void* (*)(Object*, int), PyType_GetSlot, "")                                              \
+  X(9, const char* (*)(Object*), _PyType_Name, "")                                               \
   X(9, Object* (*)(const char*), PyUnicode_InternFromString, "")                                 \
   X(9, const char* (*)(Object*, std::ptrdiff_t*), PyUnicode_AsUTF8AndSize, "")                   \
   X(9, Object* (*)(Object*, const char*, const char*), PyUnicode_AsEncodedString, "")            \
   X(9, int (*)(Object*, char**, std::ptrdiff_t*), PyBytes_AsStringAndSize, "")                   \
   X(9, long (*)(Object*), PyLong_AsLong, "")                                                     \
+  X(9, long (*)(Object*, int*), PyLong_AsLongAndOverflow, "")                                    \
   X(9, std::ptrdiff_t (*)(Object*), PyTuple_Size, "")                                            \
   X(9, Object* (*)(Object*, std::ptrdiff_t), PyTuple_GetItem, "")                                \
+  X(9, std::ptrdiff_t (*)(Object*), PyList_Size, "")                                             \
+  X(9, Object* (*)(Object*, std::ptrdiff_t), PyList_GetItem, "")                                 \
   X(9, Object* (*)(Object*, const char*), PyDict_GetItemString, "")                              \
+  X(9, int (*)(Object*, std::ptrdiff_t*, Object**, Object**), PyDict_Next, "")                   \
   X(9, Object* (*)(Object*), PyModule_GetDict, "")                                               \
   X(9, Object* (*)(const char*), PySys_GetObject, "")                                            \
   X(9, Object* (*)(const char*, Object*, Object*, Object*, int), PyImport_ImportModuleLevel, "") \
@@ -76,6 +89,12 @@ inline constexpr int kNoArguments = 0x0004;  // METH_NOARGS
   X(9, Object*, PyType_Type, "")                                                                 \
   X(9, Object*, PyUnicode_Type, "")                                                              \
   X(9, Object*, PyTuple_Type, "")                                                                \
+  X(9, Object*, PyList_Type, "")                                                                 \
+  X(9, Object*, PyDict_Type, "")                                                                 \
+  X(9, Object*, PyLong_Type, "")                                                                 \
+  X(9, Object*, PyModule_Type, "")                                                               \
+  X(9, Object*, PyCell_Type, "")                                                                 \
+  X(9, Object*, PyFrame_Type, "")                                                                \
   X(9, Object*, PyTraceBack_Type, "")
 
 // One Python that is mapped into this process. A member is null where the version lacks it.
@@ -169,6 +188,29 @@ int instruction_of(const Api& python, Object* frame);
 
 // The name of a code object's function, with its classes (`Net.forward`) from 3.11 on. Null on failure.
 Reference function_of(const Api& python, Object* code);
+
+// What an imported module has under a name, by dicts alone: no import, no attribute. Borrowed; null, with no error
+// pending, where there is none.
+Object* member_of_module(const Api& python, const char* module, const char* name);
+
+// Whether the GIL keeps all other threads out of Python's objects.
+bool has_gil(const Api& python);
+
+// A name and what it stands for. Borrowed: both live while the frame that they were read from stays where it is.
+struct Variable {
+  Object* name;
+  Object* value;
+};
+
+// The bound variables of a function's frame on this thread: its own, arguments first, then those that it shares with
+// other functions. Not by `f_locals`, which before 3.13 keeps deleted variables alive and overwrites an edited
+// `locals()`. Empty where the slots of a frame are not where its version has them.
+std::vector<Variable> variables_of(const Api& python, Object* frame, Object* code);
+
+// The dict, if it is one, in which code that is no function keeps its variables (a module, a class, what `exec` runs).
+// Null for code that has variables of a function too, as asking would write those into the dict.
+Reference namespace_of(const Api& python, Object* frame, Object* code);
+Reference globals_of(const Api& python, Object* frame);
 
 // What the interpreter, or whoever else prints the error that ends a program, left in `sys`. Null where nothing, or no
 // exception, was left.

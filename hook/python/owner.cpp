@@ -28,14 +28,9 @@ std::string folder_of(std::string file) {
   return file;
 }
 
-// Where the package or module came from, by `sys.modules` and its `__file__`: dicts alone, no import and no attribute.
+// Where the package or module came from.
 std::string folder_of_module(const Api& python, const char* name) {
-  Object* modules = python.PySys_GetObject("modules");
-  Object* module = modules ? python.PyDict_GetItemString(modules, name) : nullptr;
-  Object* members = module ? python.PyModule_GetDict(module) : nullptr;
-  std::string folder = folder_of(text_of(python, members ? python.PyDict_GetItemString(members, "__file__") : nullptr));
-  python.PyErr_Clear();
-  return folder;
+  return folder_of(text_of(python, member_of_module(python, name, "__file__")));
 }
 
 Folders folders(const Api& python) {

@@ -13,17 +13,6 @@ namespace {
 // How far out the user's own line is looked for: a stack of library code alone can be as deep as Python allows.
 constexpr int kDeepestSite = 256;
 
-// Calls `visit(frame, code)` for this thread's frames, innermost first, until it returns false.
-template <class Visit>
-void walk(const Api& python, Visit visit) {
-  Reference frame(python, python.PyThreadState_GetFrame(python.PyGILState_GetThisThreadState()));
-  while (frame) {
-    Reference code(python, python.PyFrame_GetCode(frame.get()));
-    if (!visit(frame.get(), code.get())) return;
-    frame = Reference(python, python.PyFrame_GetBack(frame.get()));
-  }
-}
-
 }  // namespace
 
 bool available() {
@@ -36,7 +25,7 @@ std::vector<Frame> stack(std::size_t limit) try {
   if (limit == 0) return frames;
   if (Session session; session) {
     const Api& python = session.python();
-    walk(python, [&](Object* frame, Object* code) {
+    visit_frames(python, [&](Object* frame, Object* code) {
       frames.push_back(describe(python, code, python.PyFrame_GetLineNumber(frame)));
       return frames.size() < limit;
     });
@@ -53,7 +42,7 @@ Site site() try {
   const Api& python = session.python();
   std::array<Site, 3> innermost{};  // by owner
   int left = kDeepestSite;
-  walk(python, [&](Object* frame, Object* code) {
+  visit_frames(python, [&](Object* frame, Object* code) {
     const Owner owner = owner_of_code(python, code);
     Site& place = innermost[static_cast<std::size_t>(owner)];
     if (!place.code) place = {code, instruction_of(python, frame)};

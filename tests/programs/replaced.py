@@ -1,4 +1,4 @@
-"""Makes a finding and has itself replaced by a new run of itself, with the same process id, which does the same once more.
+"""Makes a finding and has itself replaced by a new run of itself, which has its process id and does the same.
 
 usage: replaced.py RUNS
 """

@@ -1,9 +1,9 @@
 // Counts what one operator whose operands agree costs beside its own work: allocations, locks and system calls.
 //
-// usage: steady_operator [observe]
+// usage: steady_operator [observe | control]
 // Prints "allocations A locks L system_calls S" summed over 1,000 calls of add_out on CPU tensors after a warm-up. With
 // `observe`, an empty RecordFunction callback that asks for inputs is registered first: what any observer costs by
-// PyTorch's own doing.
+// PyTorch's own doing. With `control` the callback makes one of each, so that the counting itself can be seen to work.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
@@ -11,11 +11,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
@@ -56,14 +58,36 @@ __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t* m
 
 }  // extern "C"
 
+namespace {
+
+using Started = std::unique_ptr<at::ObserverContext>(const at::RecordFunction&);
+
+std::unique_ptr<at::ObserverContext> do_nothing(const at::RecordFunction&) {
+  return nullptr;
+}
+
+std::unique_ptr<at::ObserverContext> make_one_of_each(const at::RecordFunction&) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static void* volatile memory;
+  free(memory);
+  memory = malloc(16);
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  syscall(SYS_getppid);
+  return nullptr;
+}
+
+void observe(Started* started) {
+  at::addGlobalCallback(at::RecordFunctionCallback(started).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   at::set_num_threads(1);
-  if (argc > 1 && std::strcmp(argv[1], "observe") == 0) {
-    at::addGlobalCallback(at::RecordFunctionCallback(
-                              [](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> { return nullptr; })
-                              .needsInputs(true)
-                              .scopes({at::RecordScope::FUNCTION}));
-  }
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == "observe") observe(&do_nothing);
+  if (mode == "control") observe(&make_one_of_each);
   struct sigaction action {};
   action.sa_sigaction = &system_call_made;
   action.sa_flags = SA_SIGINFO;

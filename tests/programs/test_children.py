@@ -19,13 +19,13 @@ def test_children_of_every_kind(same: Run, script, programs: Path) -> None:
         "4",
         "6",
         "2",
-        "static, with 1 arguments, the last by posix_spawn",
+        "static, with 2 arguments, the last by posix_spawn",
         "5",
         "No such file or directory",
         "by popen",
         "a Python without torch",
         "0",
-        "static, with 1 arguments, the last in its place",
+        "static, with 2 arguments, the last in its place",
     ]
     assert outcome.journal.summary == [("invalid", "aten::mm", 1)]
 

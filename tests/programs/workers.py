@@ -9,7 +9,7 @@ import sys
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-ITEMS, WORKERS = 16, 4
+ITEMS, WORKERS = 16, {"fork": 4, "spawn": 2}
 
 
 class Mixing(Dataset):
@@ -27,11 +27,11 @@ def epoch(loader):
 
 
 def main(context):
-    loader = DataLoader(Mixing(), batch_size=4, num_workers=WORKERS, multiprocessing_context=context)
+    loader = DataLoader(Mixing(), batch_size=4, num_workers=WORKERS[context], multiprocessing_context=context)
     batches = epoch(loader)
     print(batches)
     if context == "fork":
-        persistent = DataLoader(Mixing(), batch_size=4, num_workers=WORKERS, persistent_workers=True)
+        persistent = DataLoader(Mixing(), batch_size=4, num_workers=4, persistent_workers=True)
         print(all(epoch(persistent) == batches for _ in range(3)))
     print(sum(sum(row) for batch in batches for row in batch))
 

@@ -13,7 +13,9 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <unordered_map>
 
+#include "hook/python/names.h"
 #include "hook/python/stack.h"
 
 namespace python = device_audit::python;
@@ -38,6 +40,26 @@ void write_report(const python::Uncaught* error) {
   } else {
     file << "none\x1c";
   }
+}
+
+// By address, as the program told them.
+std::unordered_map<const void*, const void*> storages;
+
+const void* storage_of(const void* tensor) {
+  const auto found = storages.find(tensor);
+  return found == storages.end() ? nullptr : found->second;
+}
+
+std::string text_of(const python::Names& names) {
+  std::string text;
+  for (const python::Named& named : names.tensors) {
+    text += named.name + '\x1f' + std::to_string(named.frame) + '\x1f' + named.module_path + '\x1f' +
+            (named.same_object ? "object " : "") + (named.parameter ? "parameter " : "") +
+            (named.buffer ? "buffer " : "") + (named.plain_attribute ? "attribute " : "") + '\x1e';
+  }
+  text += '\x1d';
+  if (names.module) text += names.module->path + '\x1f' + names.module->type;
+  return text;
 }
 
 template <class Function>
@@ -70,6 +92,24 @@ PROBE char* probe_stack(std::size_t limit) {
 }
 PROBE void probe_free(char* text) {
   free(text);
+}
+
+PROBE void probe_storage(const void* tensor, const void* storage) {
+  storages[tensor] = storage;
+}
+
+// `objects` may be null, for all of them. The caller gives the answer back to probe_free.
+PROBE char* probe_names(const void* const* objects, const void* const* storages, int count) {
+  std::vector<python::Sought> sought;
+  for (int i = 0; i < count; ++i) sought.push_back({objects ? objects[i] : nullptr, storages[i]});
+  return strdup(text_of(python::names_of(sought, &storage_of)).c_str());
+}
+
+// Nanoseconds for the name of an object.
+PROBE double probe_names_cost(const void* object, int times) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) python::names_of({{object, nullptr}}, &storage_of);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / times;
 }
 
 // Index in stack() of the frame that is the site, -1: none.

@@ -13,6 +13,7 @@ FLOOR = (2, 28)
 EXPORTED = re.compile(r"(__)?cuda|cu[A-Z]|cu(blas|dnn|fft|solver|sparse)|nccl|nvml|nvrtc|nvshmem")
 OTHERS = {
     "device_audit_simulated_devices",
+    "device_audit_simulated_refuse",
     "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
 }
 

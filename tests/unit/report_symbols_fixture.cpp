@@ -12,6 +12,6 @@ namespace fixture {
 
 }  // namespace fixture
 
-extern "C" int fixture_call(void* (*capture)(), void** address) {
+extern "C" [[gnu::visibility("default")]] int fixture_call(void* (*capture)(), void** address) {
   return fixture::outer(capture, address) + 1;
 }
