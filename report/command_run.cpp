@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kPreload = "LD_PRELOAD";
 constexpr const char* kCore = "libdevice_audit.so";
-constexpr const char* kSimulated[] = {"libdevice_audit_simulate.so"};
+constexpr const char* kSimulated[] = {"libdevice_audit_simulate.so", "libdevice_audit_simulate_cupti.so"};
 
 struct Arguments {
   std::map<const Setting*, std::string> settings;
@@ -168,6 +168,8 @@ int run(const Arguments& arguments, const std::vector<std::string>& program) {
                            {"settings", settings_given(arguments)}});
   }
   give_environment(arguments, libraries(folder.path(), problem.empty(), simulate, missing), directory.path);
+  // Triton looks for the driver among files, not among what is loaded.
+  if (simulate) setenv("TRITON_LIBCUDA_PATH", (folder.path() / "simulated").c_str(), /*overwrite=*/0);
 
   int child = 0;
   const Ending ending = supervisor.program(program, streams, [&](int pid) { child = pid; });
