@@ -41,6 +41,10 @@ struct Operand {
   std::string module_path;  // "encoder.layers.3.weight", empty: none
   std::optional<Origin> origin;
   std::optional<Place> moved;
+  // Who it is in this process, for finding its name while the operator is open: its Python object and its storage, null
+  // where it has none. Compared, never followed, never written down.
+  const void* object = nullptr;
+  const void* storage = nullptr;
 
   bool is_scalar() const { return shape && shape->empty(); }
 };

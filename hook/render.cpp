@@ -110,7 +110,8 @@ void render_report() {
     what << "no report: " << command.view() << " is not there";
     return say_not_rendered(what.view());
   }
-  const char* arguments[] = {"device-audit", "report", run_directory.path, "--format", configuration.format, nullptr};
+  const char* arguments[] = {"device-audit",       "report", run_directory.path, "--at-exit", "--format",
+                             configuration.format, nullptr};
 
   // What the program does at the end of a child is for its own children.
   SignalsBlocked blocked(signal_bit(SIGCHLD));

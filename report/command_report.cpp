@@ -5,6 +5,7 @@
 
 #include "audit/settings.h"
 #include "report/commands.h"
+#include "report/conclusion.h"
 #include "report/files.h"
 #include "report/printable.h"
 #include "report/render.h"
@@ -15,6 +16,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> directories;
   std::string formats;
+  bool at_exit = false;
 };
 
 void say_damage(const Journal& journal) {
@@ -63,11 +65,17 @@ std::function<int()> add_report(CLI::App& app) {
                         ->type_name("LIST")
                         ->capture_default_str(),
                    format);
+  // The preloaded library's, at the end of a program that `run` did not start.
+  verb->add_flag("--at-exit", arguments->at_exit)->group("");
   verb->footer(
       "text is also printed; of the others the file is named.\n"
       "Exit code: 0 done, 1 something could not be written, 2 wrong usage, or no journal in DIR.");
-  return [arguments] {
+  return [arguments, standard = std::string(format.standard)] {
     int result = 0;
+    if (arguments->at_exit) {
+      return conclude(arguments->directories.front(), arguments->formats, arguments->formats != standard,
+                      /*quiet=*/false);
+    }
     for (const std::string& directory : arguments->directories) {
       result = std::max(result, report_on(directory, arguments->formats));
     }

@@ -11,6 +11,7 @@
 
 #include "audit/settings.h"
 #include "report/commands.h"
+#include "report/conclusion.h"
 #include "report/preload.h"
 #include "report/printable.h"
 #include "report/render.h"
@@ -93,21 +94,6 @@ void give_environment(const Arguments& arguments, const std::vector<std::string>
   } else if (given && *given) {
     unsetenv(kPreload);
   }
-}
-
-// Renders what was recorded and says what came of it.
-int conclude(const std::string& directory, const std::string& formats, bool formats_named, bool quiet) {
-  const Report report = make_report(read_recording(directory));
-  std::string see;
-  for (const Rendered& each : render(report, directory, formats)) {
-    if (each.path.empty() && formats_named) say(std::string(each.format->name) + ": not built yet, left out");
-    if (each.error) say("cannot write " + each.path + ": " + std::strerror(each.error));
-    if (see.empty() && !each.path.empty() && !each.error) see = each.path;
-  }
-  if (quiet) return 0;
-  say(verdict_line(report) + "; " + (see.empty() ? "" : "see " + see + " or ") + "run: device-audit report " +
-      directory + " --format text");
-  return 0;
 }
 
 int could_not_start(const std::string& program, int error) {

@@ -14,6 +14,8 @@ constexpr int kUsage = 2;  // exit code: the command line, or what it names, is 
 // `program`: what stands behind `--`.
 std::function<int()> add_run(CLI::App& app, const std::vector<std::string>& program);
 std::function<int()> add_report(CLI::App& app);
+std::function<int()> add_doctor(CLI::App& app);
+std::function<int()> add_setup(CLI::App& app);
 
 // Makes an option accept what the setting accepts, and say so where it does not.
 void check_by_setting(CLI::Option& option, const struct Setting& setting);

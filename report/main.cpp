@@ -59,6 +59,8 @@ int command(std::vector<std::string> arguments) {
       "  device-audit report DIR --format text");
   const auto run = add_run(app, program);
   const auto report = add_report(app);
+  const auto doctor = add_doctor(app);
+  const auto setup = add_setup(app);
   try {
     std::reverse(arguments.begin(), arguments.end());
     app.parse(arguments);
@@ -67,6 +69,8 @@ int command(std::vector<std::string> arguments) {
     say(complaint(app, error));
     return kUsage;
   }
+  if (app.got_subcommand("doctor")) return doctor();
+  if (app.got_subcommand("setup")) return setup();
   return app.got_subcommand("run") ? run() : report();
 }
 

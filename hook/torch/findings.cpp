@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,7 @@
 
 #include "audit/explanation.h"
 #include "audit/pairs.h"
+#include "hook/python/names.h"
 #include "hook/torch/core.h"
 #include "hook/torch/native_stack.h"
 #include "hook/torch/operands.h"
@@ -26,8 +28,7 @@ namespace {
 struct Key {
   const void* operator_identity;
   std::size_t devices;
-  const void* code;  // of the Python line, or the innermost native address
-  std::intptr_t instruction;
+  std::size_t place;  // the Python line, or the whole native way
   Verdict verdict;
   bool operator==(const Key&) const = default;
 };
@@ -35,8 +36,7 @@ struct Key {
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
     std::size_t hash = std::hash<const void*>{}(key.operator_identity);
-    for (const std::size_t part : {key.devices, reinterpret_cast<std::size_t>(key.code),
-                                   static_cast<std::size_t>(key.instruction), static_cast<std::size_t>(key.verdict)}) {
+    for (const std::size_t part : {key.devices, key.place, static_cast<std::size_t>(key.verdict)}) {
       hash = hash * 0x9E3779B97F4A7C15U + part;
     }
     return hash;
@@ -97,14 +97,28 @@ void renew_in_child() {
   table->process = core->process();
 }
 
+// The counters of a finding that could not be shared, as they are now: the last record counts.
+void write_counts(const Seen& seen) {
+  const std::uint64_t* counters = seen.counters;
+  std::string members = R"("type":"counts","finding":)" + std::to_string(seen.id);
+  members += R"(,"count":)" + std::to_string(counters[kCount]);
+  members += R"(,"last_seen":)" + std::to_string(counters[kLastSeen]);
+  members += R"(,"bytes":)" + std::to_string(counters[kBytes]);
+  members += R"(,"duration_ns":)" + std::to_string(counters[kDuration]);
+  core->journal(members.data(), members.size());
+}
+
 // Counts one more of what `key` names. Returns its id where it is new, and then writes its counters' slot.
 std::optional<std::uint32_t> count(const Key& key, std::int64_t when, std::optional<std::uint32_t>& slot) {
   const std::lock_guard<std::mutex> locked(lock);
   renew_in_child();
   const auto found = table->seen.find(key);
   if (found != table->seen.end()) {
-    std::atomic_ref<std::uint64_t>(found->second.counters[kCount]).fetch_add(1, std::memory_order_relaxed);
-    std::atomic_ref<std::uint64_t>(found->second.counters[kLastSeen]).store(static_cast<std::uint64_t>(when));
+    const Seen& seen = found->second;
+    const auto before = std::atomic_ref<std::uint64_t>(seen.counters[kCount]).fetch_add(1, std::memory_order_relaxed);
+    std::atomic_ref<std::uint64_t>(seen.counters[kLastSeen]).store(static_cast<std::uint64_t>(when));
+    // Ever less often, so that a kill loses less than half of a count and the journal stays short.
+    if (!seen.shared && std::has_single_bit(before + 1)) write_counts(seen);
     return std::nullopt;
   }
   if (table->seen.size() >= kFindings) {
@@ -148,6 +162,18 @@ void write(const Finding& finding, std::optional<std::uint32_t> slot) {
   core->journal(members.data(), members.size());
 }
 
+// What the user calls the operands, and in whose forward the thread is.
+void find_names(Finding& finding) {
+  std::vector<python::Sought> sought;
+  for (const Operand& operand : finding.call.operands) sought.push_back({operand.object, operand.storage});
+  const python::Names names = python::names_of(sought, &storage_of_object);
+  for (std::size_t i = 0; i < std::min(names.tensors.size(), sought.size()); ++i) {
+    finding.call.operands[i].name = names.tensors[i].name;
+    finding.call.operands[i].module_path = names.tensors[i].module_path;
+  }
+  if (names.module) finding.module = Module{names.module->path, names.module->type};
+}
+
 void find_place(Finding& finding, const std::vector<std::uintptr_t>& native) {
   if (core->settings->stacks_python) {
     const std::vector<python::Frame> stack = python::stack();
@@ -156,6 +182,7 @@ void find_place(Finding& finding, const std::vector<std::uintptr_t>& native) {
       finding.site = finding.python[static_cast<std::size_t>(site - stack.data())].place;
     }
   }
+  find_names(finding);
   if (core->settings->stacks_native) locate(native, finding);
   finding.phase = phase_of(finding);
 }
@@ -181,29 +208,29 @@ Finding finding_of(const OperatorCall& call, const Judgement& judgement, std::ui
 }
 
 Key key_of(const void* identity, const OperatorCall& call, Verdict verdict, const std::vector<std::uintptr_t>& native) {
-  Key key{identity, hash_of(devices_of(call.operands)), nullptr, 0, verdict};
   const python::Site site = python::site();
-  key.code = site.code;
-  key.instruction = site.instruction;
+  Key key{identity, hash_of(devices_of(call.operands)), site.line, verdict};
   if (site.code == nullptr) {
     // Without a Python line the whole way here tells calls apart.
-    std::size_t hash = 0;
-    for (const std::uintptr_t address : native) hash = hash * 0x9E3779B97F4A7C15U + address;
-    key.instruction = static_cast<std::intptr_t>(hash);
+    for (const std::uintptr_t address : native) key.place = key.place * 0x9E3779B97F4A7C15U + address;
   }
   return key;
 }
 
 }  // namespace
 
-std::optional<std::uint32_t> report_raised(ThreadState& thread, Draft& draft, const Judgement& judgement) {
+void findings_start() {
+  table->process = core->process();
+}
+
+std::optional<std::uint32_t> report_raised(const Draft& draft, const Judgement& judgement) {
   const std::int64_t when = now();
   std::optional<std::uint32_t> slot;
-  const auto id = count(key_of(draft.identity, draft.call, judgement.verdict, thread.thrown.native), when, slot);
+  const auto id = count(key_of(draft.identity, draft.call, judgement.verdict, draft.native), when, slot);
   if (!id) return std::nullopt;
   Finding finding = finding_of(draft.call, judgement, *id, when);
-  finding.failure = thread.thrown.failure;
-  find_place(finding, thread.thrown.native);
+  finding.failure = draft.failure;
+  find_place(finding, draft.native);
   write(finding, slot);
   {
     const std::lock_guard<std::mutex> locked(lock);
@@ -258,8 +285,14 @@ void program_ended(const python::Uncaught* error) {
 
 void write_totals() {
   const Unobserved unobserved;
-  // A forked child that found nothing has nothing to say: its journal need not be opened for this.
-  if (table->process != core->process() && core->process() != 0) return;
+  {
+    const std::lock_guard<std::mutex> locked(lock);
+    // A forked child that found nothing has nothing to say: its journal need not be opened for this.
+    if (table->process != core->process()) return;
+    for (const auto& [key, seen] : table->seen) {
+      if (!seen.shared) write_counts(seen);
+    }
+  }
   struct Totals {
     std::uint64_t observed = 0, seen = 0;
   } totals;

@@ -7,8 +7,11 @@
 
 namespace device_audit::hook {
 
+// In the process that the audit starts in, before anything is observed.
+void findings_start();
+
 // An operator whose error left it and every enclosing one. Returns the finding's id where it was not seen before.
-std::optional<std::uint32_t> report_raised(ThreadState& thread, Draft& draft, const Judgement& judgement);
+std::optional<std::uint32_t> report_raised(const Draft& draft, const Judgement& judgement);
 
 // An operator that ran with operands on several devices. `identity`: a pointer that is the operator's alone.
 void report_ran(ThreadState& thread, const OperatorCall& call, const void* identity, const Judgement& judgement);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "hook/object_list.h"
 #include "hook/torch/core.h"
 
 namespace device_audit::hook {
@@ -42,12 +43,12 @@ std::string build_id_in(const char* notes, std::size_t size) {
   return hexadecimal;
 }
 
-int note_library(dl_phdr_info* info, std::size_t, void* out) {
+Loaded loaded_from(const dl_phdr_info& info) {
   Loaded loaded;
-  loaded.path = info->dlpi_name;
-  loaded.base = info->dlpi_addr;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+  loaded.path = info.dlpi_name;
+  loaded.base = info.dlpi_addr;
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
     if (header.p_type == PT_LOAD) {
       loaded.start = std::min(loaded.start, loaded.base + header.p_vaddr);
       loaded.end = std::max(loaded.end, loaded.base + header.p_vaddr + header.p_memsz);
@@ -55,8 +56,7 @@ int note_library(dl_phdr_info* info, std::size_t, void* out) {
       loaded.build_id = build_id_in(reinterpret_cast<const char*>(loaded.base + header.p_vaddr), header.p_memsz);
     }
   }
-  static_cast<std::vector<Loaded>*>(out)->push_back(std::move(loaded));
-  return 0;
+  return loaded;
 }
 
 std::string own_executable() {
@@ -97,9 +97,11 @@ std::vector<std::uintptr_t> native_stack() {
 }
 
 void locate(const std::vector<std::uintptr_t>& addresses, Finding& finding) {
-  // Nothing of ours is locked while the loader's lock is held (P4).
   std::vector<Loaded> loaded;
-  dl_iterate_phdr(&note_library, &loaded);
+  ObjectList::walk([&](const dl_phdr_info& info) {
+    loaded.push_back(loaded_from(info));
+    return true;
+  });
   std::vector<int> index(loaded.size(), -1);
   for (const std::uintptr_t address : addresses) {
     // A return address may be the first byte after a function that does not return (P33).

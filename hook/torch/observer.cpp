@@ -4,8 +4,11 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <exception>
-#include <string_view>
+#include <functional>
+#include <utility>
+#include <variant>
 
 #include "audit/operator_rules.h"
 #include "audit/verdict.h"
@@ -16,15 +19,21 @@
 namespace device_audit::hook {
 namespace {
 
-// RecordFunction decides about outputs for all calls alike, which would cost every operator. It reads the flag after
-// the start callbacks, so one call can still be asked for its outputs. The member is private: an explicit instantiation
-// may name it.
-template <auto Member>
-struct ReachStepCallbacks {
-  friend at::StepCallbacks& step_callbacks(at::RecordFunction& function) { return function.*Member; }
+// Two members of RecordFunction that are private: an explicit instantiation may name them.
+template <auto StepCallbacks, auto Name>
+struct Reach {
+  friend at::StepCallbacks& step_callbacks(at::RecordFunction& function) { return function.*StepCallbacks; }
+  // Whether it is no operator but a stretch that somebody named: a node of backward, a compiled region.
+  friend bool is_stretch(const at::RecordFunction& function) {
+    return std::holds_alternative<std::string>(function.*Name);
+  }
 };
-template struct ReachStepCallbacks<&at::RecordFunction::step_callbacks_>;
+template struct Reach<&at::RecordFunction::step_callbacks_, &at::RecordFunction::fn_>;
 at::StepCallbacks& step_callbacks(at::RecordFunction& function);
+bool is_stretch(const at::RecordFunction& function);
+
+// RecordFunction decides about outputs for all calls alike, which would cost every operator. It reads the flag after
+// the start callbacks, so one call can still be asked for its outputs.
 
 void ask_for_outputs(const at::RecordFunction& function) {
   step_callbacks(const_cast<at::RecordFunction&>(function)).needs_outputs_ = true;
@@ -53,19 +62,30 @@ bool is_composite(const at::RecordFunction& function) {
 
 std::vector<std::string> chain_to(const ThreadState& thread, std::size_t depth) {
   std::vector<std::string> chain;
-  for (std::size_t i = 0; i <= depth; ++i) chain.emplace_back(thread.open[i].function->name());
+  for (std::size_t i = 0; i <= depth; ++i) {
+    if (!thread.open[i].stretch || i == depth) chain.emplace_back(thread.open[i].function->name());
+  }
   return chain;
+}
+
+// The name of an operator is its schema's; the one of a stretch is made for each.
+const void* identity_of(const at::RecordFunction& function) {
+  if (!is_stretch(function)) return function.name();
+  return reinterpret_cast<const void*>(std::hash<std::string_view>{}(function.name()));
 }
 
 std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function) {
   ThreadState& thread = this_thread();
   if (*thread.guard != 0) return nullptr;
-  thread.observed.store(thread.observed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const bool stretch = is_stretch(function);
+  if (!stretch) thread.observed.store(thread.observed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (thread.depth >= kOpenOperators) return nullptr;
   OpenOperator& open = thread.open[thread.depth++];
   open.function = &function;
   open.uncaught = std::uncaught_exceptions();
   open.moved_inside = open.reported = false;
+  open.stretch = stretch;
+  if (stretch) return nullptr;
   const DevicesMet met = devices_met(function.inputs());
   thread.seen |= met.seen;
   if (!met.several || met.opaque) return nullptr;
@@ -76,14 +96,22 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& function)
   return nullptr;
 }
 
+// Whether the error in flight is the draft's. In between Python may have had it: a kernel in Python, called by the
+// operator around, passes it on as an error of Python's.
+bool is_of_same_error(const Draft& draft, const Thrown& thrown) {
+  return draft.thrown == thrown.serial ||
+         (thrown.of_python && thrown.within == draft.around && thrown.failure.text == draft.failure.text);
+}
+
 // The innermost operator that an error left is the one that raised it; the draft is kept while the error goes on
 // outwards.
 void keep_draft(ThreadState& thread, std::size_t depth, OpenOperator& open) {
   const at::RecordFunction& function = *open.function;
-  if (!thread.draft || thread.draft->thrown != thread.thrown.serial) {
+  if (!thread.draft || !is_of_same_error(*thread.draft, thread.thrown)) {
     Draft& draft = thread.draft.emplace();
-    draft.thrown = thread.thrown.serial;
-    draft.identity = function.name();
+    draft.identity = identity_of(function);
+    draft.failure = thread.thrown.failure;
+    draft.native = thread.thrown.native;
     if (open.call) {
       draft.call = std::move(*open.call);
     } else {
@@ -92,15 +120,23 @@ void keep_draft(ThreadState& thread, std::size_t depth, OpenOperator& open) {
     }
     draft.call.chain = chain_to(thread, depth);
   }
+  thread.draft->thrown = thread.thrown.serial;
+  thread.draft->around = depth ? thread.open[depth - 1].function : nullptr;
+}
+
+// Whether an error that leaves the operator at `depth` is out of every operator: what is named around it may be the
+// user's code (a hook of backward, compiled code), which can handle it.
+bool is_outermost(const ThreadState& thread, std::size_t depth) {
+  return std::all_of(thread.open.begin(), thread.open.begin() + static_cast<std::ptrdiff_t>(depth),
+                     [](const OpenOperator& around) { return around.stretch; });
 }
 
 // The error has left every operator. Returns the finding's id, if it is one that was not seen before.
 std::optional<std::uint32_t> settle_draft(ThreadState& thread) {
-  std::optional<std::uint32_t> id;
-  const Judgement judgement = judge_raised(thread.thrown.failure);
-  if (judgement.verdict != Verdict::none) id = report_raised(thread, *thread.draft, judgement);
-  thread.draft.reset();
-  return id;
+  Draft& draft = *thread.draft;
+  if (std::exchange(draft.settled, true)) return std::nullopt;
+  const Judgement judgement = judge_raised(draft.failure);
+  return judgement.verdict == Verdict::none ? std::nullopt : report_raised(draft, judgement);
 }
 
 void ran(ThreadState& thread, std::size_t depth, OpenOperator& open, const at::RecordFunction& function) {
@@ -135,7 +171,7 @@ void ended(const at::RecordFunction& function, at::ObserverContext*) {
   const Unobserved unobserved;
   if (has_raised) {
     keep_draft(thread, depth, open);
-    if (depth == 0) settle_draft(thread);
+    if (is_outermost(thread, depth)) settle_draft(thread);
   } else {
     ran(thread, depth, open, function);
   }

@@ -1,6 +1,7 @@
 #include "hook/torch/operands.h"
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/TensorBase.h>
 #include <c10/core/ScalarType.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/UndefinedTensorImpl.h>
@@ -109,7 +110,18 @@ std::optional<std::vector<std::int64_t>> shape_of(const c10::TensorImpl* tensor)
   return std::vector<std::int64_t>(sizes.begin(), sizes.end());
 }
 
+const void* storage_of(const c10::TensorImpl* tensor) {
+  return tensor->has_storage() ? tensor->unsafe_storage().unsafeGetStorageImpl() : nullptr;
+}
+
 }  // namespace
+
+const void* storage_of_object(const void* tensor_object) {
+  // A reference count and a type, then the at::Tensor: torch's Python headers, which say so, would want Python's.
+  const auto* tensor =
+      static_cast<const at::TensorBase*>(static_cast<const void*>(static_cast<void* const*>(tensor_object) + 2));
+  return tensor->defined() ? storage_of(tensor->unsafeGetTensorImpl()) : nullptr;
+}
 
 std::uint64_t device_bit(c10::Device device) {
   if (device.is_cuda())
@@ -159,6 +171,8 @@ std::vector<Operand> operands_of(const c10::FunctionSchema& schema, c10::ArrayRe
           operand.device = tensor->device().str();
           operand.shape = shape_of(tensor);
           operand.dtype = dtype_name(c10::typeMetaToScalarType(tensor->dtype()));
+          operand.object = tensor->pyobj_slot()->load_pyobj();
+          operand.storage = storage_of(tensor);
           operands.push_back(std::move(operand));
         },
         [&](const at::Generator& generator, int element) {

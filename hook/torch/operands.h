@@ -34,6 +34,9 @@ DevicesMet devices_met(c10::ArrayRef<const c10::IValue> arguments);
 // The operands among `arguments`, named by `schema`.
 std::vector<Operand> operands_of(const c10::FunctionSchema& schema, c10::ArrayRef<const c10::IValue> arguments);
 
+// The storage of a tensor's Python object, as Operand::storage has it; null where it has none. Under the GIL.
+const void* storage_of_object(const void* tensor_object);
+
 // The devices of the tensors among `results`.
 std::vector<Device> devices_of_results(const std::vector<c10::IValue>& results);
 

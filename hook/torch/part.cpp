@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "hook/object_list.h"
 #include "hook/python/stack.h"
 #include "hook/torch/core.h"
 #include "hook/torch/findings.h"
@@ -37,11 +38,14 @@ void fork_prepare() {
   at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION);
 
   findings_fork_prepare();
+  ObjectList::fork_prepare();
 }
 void fork_parent() {
+  ObjectList::fork_parent();
   findings_fork_parent();
 }
 void fork_child() {
+  ObjectList::fork_child();
   guarded("findings in a forked process", [] {
     python::after_fork_in_child();
     findings_fork_child();
@@ -79,6 +83,7 @@ void start(device_audit_part* part) {
     const Unobserved unobserved;
     guarded("the error that ended the program", [&] { program_ended(error); });
   });
+  findings_start();
   observe();
 }
 

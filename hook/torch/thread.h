@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "audit/finding.h"
 #include "hook/torch/thrown.h"
@@ -17,13 +18,18 @@ namespace device_audit::hook {
 // A finding that waits for its error to leave every enclosing operator: an error that is handled inside is none.
 struct Draft {
   std::uint64_t thrown = 0;  // Thrown::serial of the error
+  Failure failure;
+  std::vector<std::uintptr_t> native;
   OperatorCall call;
   const void* identity = nullptr;  // of the operator, for the key of its findings
+  const void* around = nullptr;    // the operator or stretch that it goes through next, null: none
+  bool settled = false;            // it left every operator, and is judged
 };
 
 struct OpenOperator {
   const at::RecordFunction* function = nullptr;
   int uncaught = 0;                    // exceptions in flight when it began
+  bool stretch = false;                // it is no operator, but a name for what runs inside
   bool moved_inside = false;           // something that it called copied data between devices
   bool reported = false;               // something that it called has a finding already
   std::unique_ptr<OperatorCall> call;  // only where its operands are on several devices

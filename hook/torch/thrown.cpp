@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <typeinfo>
 
@@ -54,15 +55,15 @@ std::string text_of(const std::type_info& type, void* object, const std::string&
   return "";
 }
 
-// Where a C++ exception that carries a Python one keeps the exception object, null for any other: both classes are laid
-// out by the torch that we are built for, whose headers would want Python's.
-void* python_exception_in(const std::string& type, void* object) {
+// The Python exception that a C++ exception carries, none for any other; null where it still is the pending error of
+// the thread. Both classes are laid out by the torch that we are built for, whose headers would want Python's.
+std::optional<void*> python_exception_in(const std::string& type, void* object) {
   auto** words = static_cast<void**>(object);
   // std::exception's vtable pointer, then type, value and traceback
   if (type == "python_error") return words[2];
   // std::exception's vtable pointer, then a shared pointer to type, value and traceback
   if (type == "pybind11::error_already_set") return static_cast<void**>(words[1])[1];
-  return nullptr;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -70,12 +71,14 @@ void* python_exception_in(const std::string& type, void* object) {
 void keep(Thrown& thrown, void* object, const void* type_address) {
   ++thrown.serial;
   thrown.failure = {};
+  thrown.of_python = false;
   thrown.native.clear();
   const auto& type = *static_cast<const std::type_info*>(type_address);
   if (!same_runtime(type)) return;
   thrown.failure.type = readable(type);
-  if (void* exception = python_exception_in(thrown.failure.type, object)) {
-    const python::Uncaught error = python::describe_exception(exception);
+  if (const auto exception = python_exception_in(thrown.failure.type, object)) {
+    thrown.of_python = true;
+    const python::Uncaught error = python::describe_exception(*exception);
     thrown.failure = {error.kind, error.text};
   } else {
     thrown.failure.text = text_of(type, object, thrown.failure.type);

@@ -12,6 +12,7 @@ namespace device_audit::hook {
 struct Thrown {
   std::uint64_t serial = 0;      // counts this thread's throws, 0: none yet
   const void* within = nullptr;  // the operator that was innermost then, null: none was open
+  bool of_python = false;        // it carries a Python exception
   Failure failure;
   std::vector<std::uintptr_t> native;
 };

@@ -132,4 +132,4 @@ def alone(build: Path, python: str, environment: dict[str, str], tmp_path: Path)
 
 
 def _simulation(simulate: int) -> list[str]:
-    return ["libdevice_audit_simulate.so"] if simulate else []
+    return ["libdevice_audit_simulate.so", "libdevice_audit_simulate_cupti.so"] if simulate else []

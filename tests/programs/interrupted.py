@@ -1,11 +1,11 @@
-"""Findings while a timer interrupts the program every millisecond, with a handler in Python that runs operators itself."""
+"""Findings while a timer interrupts the program every millisecond; its handler, in Python, makes findings too."""
 
 import contextlib
 import signal
 
 import torch
 
-PLACES, ROUNDS = 300, 40
+PLACES, ROUNDS, TICKS = 300, 20, 200
 
 cpu = torch.ones(2, 2)
 meta = torch.empty(2, 2, device="meta")
@@ -31,5 +31,7 @@ for _ in range(ROUNDS):
             exec(place, globals())
         except NotImplementedError:
             raised += 1
+while ticks < TICKS:
+    torch.ones(3).sum()
 signal.setitimer(signal.ITIMER_REAL, 0)
-print(raised, "errors,", wrong, "wrong results,", "interrupted" if ticks > 100 else f"only {ticks} times")
+print(raised, "errors,", wrong, "wrong results")

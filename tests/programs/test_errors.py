@@ -54,13 +54,25 @@ def test_a_fatal_signal(same: Run, programs: Path, how: str, number: int) -> Non
     assert outcome.journal.ends == []
 
 
+def printed(stderr: str) -> tuple[list[str], list[str]]:
+    """What the C++ runtime prints of an uncaught c10::Error: its lines, and those of the stack that it carries."""
+    lines = ADDRESS.sub("ADDRESS", OUR_BLOCK.sub("", stderr)).splitlines()
+    frames = [re.sub(r"^frame #\d+: ", "", line) for line in lines if line.startswith("frame #")]
+    return [line for line in lines if not line.startswith("frame #")], frames
+
+
 def test_an_error_that_nobody_catches(alone: Run, audited: Run, programs: Path) -> None:
-    """The C++ runtime prints the error, with the stack of its throw: addresses apart, the same as without us."""
     without, with_us = alone(programs / "dies", "terminate"), audited(programs / "dies", "terminate")
     assert with_us.code == without.code == -signal.SIGABRT
-    expected = ADDRESS.sub("ADDRESS", without.stderr)
-    assert expected.startswith(f"terminate called after throwing an instance of 'c10::Error'\n  what():  {TEXT}\n")
-    assert ADDRESS.sub("ADDRESS", OUR_BLOCK.sub("", with_us.stderr)) == expected
+    lines, frames = printed(without.stderr)
+    assert lines[:2] == ["terminate called after throwing an instance of 'c10::Error'", f"  what():  {TEXT}"]
+    our_lines, our_frames = printed(with_us.stderr)
+    assert our_lines == lines
+    # None of the frames is ours. PyTorch calls an observed operator by another way, which may show as a frame of its own.
+    assert [frame for frame in our_frames if frame in frames] == frames
+    assert {re.search(r"in (\S+)\)$", frame)[1] for frame in our_frames if "ADDRESS in" in frame} == {
+        re.search(r"in (\S+)\)$", frame)[1] for frame in frames if "ADDRESS in" in frame
+    }
     assert with_us.journal.summary == [("invalid", "aten::mm", 1), ("mismatch", "aten::add", 1)]
     mismatch = with_us.journal.finding("mismatch")
     assert mismatch["error"] == TEXT

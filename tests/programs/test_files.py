@@ -149,7 +149,7 @@ exit $code
 
 @pytest.fixture
 def mounted(alone: Run, audited: Run, programs: Path, tmp_path: Path):
-    """Runs many_findings with the run's directory on a small disk of its own; the journals that got there, and blocks."""
+    """Runs many_findings with its directory on a small disk of its own; the journals that got there, and our blocks."""
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     if not shutil.which("unshare") or subprocess.run([*unshare, "true"], check=False).returncode:
         pytest.skip("no private mounts here: a full and a read-only disk are not tried")
