@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hook/object_list.h"
+
 namespace device_audit::python {
 namespace {
 
@@ -46,24 +48,20 @@ std::unique_ptr<const Api> load(void* library) {
 // How many libraries were ever mapped: changes when a Python may have come.
 unsigned long long libraries_mapped() {
   unsigned long long count = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* out) {
-        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
-        return 1;
-      },
-      &count);
+  hook::ObjectList::walk([&](const dl_phdr_info& info) {
+    count = info.dlpi_adds;
+    return false;
+  });
   return count;
 }
 
 // Collected first and opened afterwards: nothing of ours is held while the loader's lock is (pitfall P4).
 std::vector<std::string> mapped_libraries() {
   std::vector<std::string> names;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* out) {
-        if (*info->dlpi_name) static_cast<std::vector<std::string>*>(out)->emplace_back(info->dlpi_name);
-        return 0;
-      },
-      &names);
+  hook::ObjectList::walk([&](const dl_phdr_info& info) {
+    if (*info.dlpi_name) names.emplace_back(info.dlpi_name);
+    return true;
+  });
   return names;
 }
 
@@ -93,11 +91,10 @@ constexpr FrameLayout kFrameLayouts[] = {
     {.minor = 11, .size = 120, .inner = 24, .code = 32, .globals = 8, .slots = 72},
 };
 
-template <class Value>
-Value read_at(const void* address, std::ptrdiff_t offset) {
-  Value value;
-  std::memcpy(&value, static_cast<const char*>(address) + offset, sizeof value);
-  return value;
+void* pointer_at(const void* address, std::ptrdiff_t offset) {
+  void* pointer;
+  std::memcpy(&pointer, static_cast<const char*>(address) + offset, sizeof pointer);
+  return pointer;
 }
 
 // Null where this Python's frames are not as the table has them: of another size, or this one's code and globals are
@@ -108,12 +105,10 @@ const void* slots_in(const Api& python, Object* frame, Object* code) {
   if (layout == std::end(kFrameLayouts)) return nullptr;
   const Reference size = size_name.of(python, python.PyFrame_Type);
   if (!size || python.PyLong_AsLong(size.get()) != layout->size) return nullptr;
-  const void* at = layout->inner ? read_at<const void*>(frame, layout->inner) : frame;
+  const void* at = layout->inner ? pointer_at(frame, layout->inner) : frame;
   const Reference globals = globals_of(python, frame);
-  if (read_at<Object*>(at, layout->code) != code || read_at<Object*>(at, layout->globals) != globals.get()) {
-    return nullptr;
-  }
-  return static_cast<const char*>(at) + layout->slots;
+  const bool agrees = pointer_at(at, layout->code) == code && pointer_at(at, layout->globals) == globals.get();
+  return agrees ? static_cast<const char*>(at) + layout->slots : nullptr;
 }
 
 struct Slot {
@@ -259,7 +254,8 @@ std::vector<Variable> variables_of(const Api& python, Object* frame, Object* cod
       value = Reference(python, python.PyFrame_GetVar(frame, name));
       if (!value) python.PyErr_Clear();
     } else {
-      value = Reference::of(python, read_at<Object*>(values, static_cast<std::ptrdiff_t>(i * sizeof(Object*))));
+      const auto offset = static_cast<std::ptrdiff_t>(i * sizeof(void*));
+      value = Reference::of(python, static_cast<Object*>(pointer_at(values, offset)));
       if (slots[i].cell && value && Reference(python, python.PyObject_Type(value.get())).get() == python.PyCell_Type) {
         value = Reference(python, python.PyCell_Get(value.get()));
       }

@@ -163,6 +163,8 @@ class PendingError {
   PendingError(const PendingError&) = delete;
   PendingError& operator=(const PendingError&) = delete;
 
+  Object* value() const { return value_; }
+
  private:
   const Api& python_;
   Object* type_ = nullptr;

@@ -52,6 +52,15 @@ Frame describe(const Api& python, Object* code, int line) {
           .standard = owner == Owner::python};
 }
 
+std::size_t hash_of_line(const Api& python, Object* frame, Object* code) {
+  const Reference file = file_name.of(python, code);
+  std::ptrdiff_t size = 0;
+  const char* bytes = file ? python.PyUnicode_AsUTF8AndSize(file.get(), &size) : nullptr;
+  if (!bytes) python.PyErr_Clear();
+  const std::string_view name(bytes ? bytes : "", bytes ? static_cast<std::size_t>(size) : 0);
+  return std::hash<std::string_view>{}(name)*31 + static_cast<std::size_t>(python.PyFrame_GetLineNumber(frame));
+}
+
 Owner owner_of_code(const Api& python, Object* code) {
   Reference file = file_name.of(python, code);
   return file ? owner_of(python, file.get()) : Owner::user;

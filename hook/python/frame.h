@@ -24,6 +24,9 @@ std::vector<Variable> names_in_sight(const Api& python, Object* frame, Object* c
 // A frame whose source line is still to be read, which needs no GIL.
 Frame describe(const Api& python, Object* code, int line);
 
+// Of the file and line that a frame is at. Builds no string.
+std::size_t hash_of_line(const Api& python, Object* frame, Object* code);
+
 // Of a code object.
 Owner owner_of_code(const Api& python, Object* code);
 

@@ -1,6 +1,5 @@
 #include "hook/python/modules.h"
 
-#include <ranges>
 #include <vector>
 
 #include "hook/python/text.h"
@@ -32,10 +31,10 @@ bool Modules::is_inside(Object* module, Object* other) const {
 }
 
 std::string Modules::path_of(Object* module) const {
-  std::vector<Object*> names;  // innermost first
-  for (Place place = places_.at(module); place.parent; place = places_.at(place.parent)) names.push_back(place.name);
   std::string path;
-  for (Object* name : names | std::views::reverse) path += (path.empty() ? "" : ".") + text_of(walk_.python(), name);
+  for (Place place = places_.at(module); place.parent; place = places_.at(place.parent)) {
+    path = text_of(walk_.python(), place.name) + (path.empty() ? "" : ".") + path;
+  }
   return path;
 }
 

@@ -1,14 +1,13 @@
 #include "hook/python/names.h"
 
 #include <algorithm>
-#include <cctype>
 #include <exception>
 #include <map>
-#include <string_view>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
 
+#include "hook/python/expression.h"
 #include "hook/python/frame.h"
 #include "hook/python/modules.h"
 #include "hook/python/session.h"
@@ -24,7 +23,6 @@ constexpr int kDeepest = 4;              // containers in containers
 constexpr int kLooksForModules = 8'000;  // a model of that many members is seen in part, the called modules first
 constexpr int kLooksForNames = 12'000;   // each frame may use half of what is left
 constexpr std::size_t kMostCandidates = 16;
-constexpr std::size_t kLongestKey = 80;  // bytes
 
 enum class Match : unsigned char { none, storage, object };
 
@@ -66,45 +64,10 @@ std::vector<Scope> scopes_of(Walk& walk) {
   return scopes;
 }
 
-bool is_name(std::string_view text) {
-  const auto is_part = [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; };
-  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) && std::ranges::all_of(text, is_part);
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
-}
-
-std::string subscript(std::string_view key) {
-  const bool is_plain = std::ranges::none_of(key, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
-  if (key.size() > kLongestKey || !is_plain) return "[...]";
-  std::string text = "['";
-  for (const char c : key) {
-    if (c == '\'' || c == '\\') text += '\\';
-    text += c;
-  }
-  return text + "']";
-}
-
-// How a member is written after what holds it.
-std::string step_to(const Api& python, const Member& member) {
-  if (!member.key) return "[" + std::to_string(member.index) + "]";
-  const Reference type(python, python.PyObject_Type(member.key));
-  if (python.PyType_IsSubtype(type.get(), python.PyUnicode_Type)) {
-    const std::string key = text_of(python, member.key);
-    if (member.role == Role::item) return subscript(key);
-    if (is_name(key)) return "." + key;
-    return is_number(key) ? "[" + key + "]" : subscript(key);  // a child of a Sequential, of a ModuleDict
-  }
-  int overflow = 0;
-  const bool is_integer = type.get() == python.PyLong_Type;
-  const long number = is_integer ? python.PyLong_AsLongAndOverflow(member.key, &overflow) : 0;
-  return is_integer && !overflow ? "[" + std::to_string(number) + "]" : "[...]";
-}
-
 struct Candidate {
   std::string name;
   int steps;
+  Object* holder;  // the last thing before the last step, null for a variable
 };
 
 // What is known of one tensor that is sought.
@@ -206,7 +169,8 @@ void Search::look_at(const Scope& scope, const std::vector<Node>& nodes, int nod
       findings.candidates.clear();
     }
     if (findings.scope != &scope || findings.candidates.size() == kMostCandidates) return;
-    findings.candidates.push_back({name_of(nodes, node), at.steps});
+    Object* holder = at.from < 0 ? nullptr : nodes[static_cast<std::size_t>(at.from)].member.value;
+    findings.candidates.push_back({name_of(nodes, node), at.steps, holder});
   });
 }
 
@@ -263,31 +227,17 @@ Named Search::named(std::size_t i) const {
   return named;
 }
 
-// Whether `name` stands in the source line, with either quotes.
-bool is_in(std::string line, std::string name) {
-  std::ranges::replace(line, '"', '\'');
-  std::ranges::replace(name, '"', '\'');
-  const auto continues = [&](std::size_t at) {
-    return at < line.size() && (std::isalnum(static_cast<unsigned char>(line[at])) || line[at] == '_');
-  };
-  for (std::size_t at = line.find(name); at != std::string::npos; at = line.find(name, at + 1)) {
-    const bool is_whole = !(at > 0 && (continues(at - 1) || line[at - 1] == '.')) && !continues(at + name.size());
-    if (is_whole) return true;
-  }
-  return false;
-}
-
-// Without the GIL, as the line is read from a file.
+// Without the GIL, as the line is read from a file. `lines`: those read before, by the frame's index.
 const std::string& best_of(const Findings& findings, std::map<int, std::string>& lines) {
   const std::vector<Candidate>& candidates = findings.candidates;
   if (candidates.size() == 1) return candidates.front().name;
-  const auto [line, is_new] = lines.try_emplace(findings.scope->index);
-  if (is_new) line->second = source_line(findings.scope->frame->file, findings.scope->frame->line);
-  return std::ranges::min_element(candidates, {},
-                                  [&](const Candidate& candidate) {
-                                    return std::tuple(!is_in(line->second, candidate.name), candidate.steps);
-                                  })
-      ->name;
+  const Scope& scope = *findings.scope;
+  if (!lines.contains(scope.index)) lines[scope.index] = source_line(scope.frame->file, scope.frame->line);
+  const std::string& line = lines[scope.index];
+  const auto order = [&](const Candidate& candidate) {
+    return std::tuple(!stands_in(line, candidate.name), candidate.steps, candidate.holder != findings.module);
+  };
+  return std::ranges::min_element(candidates, {}, order)->name;
 }
 
 }  // namespace

@@ -43,8 +43,9 @@ struct Names {
 
 // The name that wins is the one in the innermost frame of the user's in which the tensor itself has one, else in which
 // one with its storage has one. Among several there: one that the frame's source line has in it, then the one with the
-// fewest steps (a variable, an attribute of `self`, an item of a batch, ...), then the first. The root of a module's
-// path is the outermost module in sight: of those called in the stack, and of those in variables of the user's frames.
+// fewest steps (a variable, an attribute of `self`, an item of a batch, ...), then the first. Of modules that share a
+// parameter, the innermost that is called names it. The root of a module's path is the outermost module in sight: of
+// those called in the stack, and of those in variables of the user's frames.
 //
 // Bounded: the 64 innermost frames, containers in containers to depth 4, modules to any depth, 20,000 objects.
 // `storage_of` is asked for the storage of a tensor (a PyObject), null if unknown, under the GIL; it runs no Python.

@@ -19,6 +19,8 @@ class Session {
   Session& operator=(const Session&) = delete;
   explicit operator bool() const { return state_.has_value(); }
   const Api& python() const { return *python_; }
+  // The error that was pending and will be again, null: none. Before Python 3.12 it may be the text of one.
+  Object* pending_error() const { return state_->error.value(); }
 
  private:
   // Counts the threads that are inside, so that the gate closes behind the last one.

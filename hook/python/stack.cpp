@@ -45,7 +45,7 @@ Site site() try {
   visit_frames(python, [&](Object* frame, Object* code) {
     const Owner owner = owner_of_code(python, code);
     Site& place = innermost[static_cast<std::size_t>(owner)];
-    if (!place.code) place = {code, instruction_of(python, frame)};
+    if (!place.code) place = {code, instruction_of(python, frame), hash_of_line(python, frame, code)};
     return owner != Owner::user && --left > 0;
   });
   for (Owner owner : {Owner::user, Owner::torch, Owner::python}) {

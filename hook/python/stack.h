@@ -33,6 +33,7 @@ std::vector<Frame> stack(std::size_t limit = 64);
 struct Site {
   const void* code = nullptr;  // the code object; null: no frame. Not kept alive, never to be followed
   int instruction = -1;        // in it; before Python 3.11 its line
+  std::size_t line = 0;        // a hash of file and line, which says the same when the code object is long gone
 
   friend bool operator==(const Site&, const Site&) = default;
 };
@@ -58,8 +59,8 @@ struct Uncaught {
   std::vector<Frame> stack;  // of its traceback, innermost first, at most 64
 };
 
-// A Python exception object as `kind` and `text` of Uncaught say it, without its stack; both empty where Python cannot
-// be asked. Takes the GIL; keeps no reference.
+// A Python exception object, or for null the error that is pending on this thread, as `kind` and `text` of Uncaught say
+// it, without its stack; both empty where Python cannot be asked. Takes the GIL; keeps no reference.
 Uncaught describe_exception(void* exception);
 
 // Has `function` called once before Python finalises, on the finalising thread without the GIL, with the error that was

@@ -89,9 +89,13 @@ void tell() try {
 
 Uncaught describe_exception(void* exception) {
   Session session;
-  if (!session || exception == nullptr) return {};
-  auto* error = static_cast<Object*>(exception);
-  return {kind_of(session.python(), error), text_of_error(session.python(), error), {}};
+  if (!session) return {};
+  const Api& python = session.python();
+  auto* error = exception ? static_cast<Object*>(exception) : session.pending_error();
+  if (!error) return {};
+  // Before Python 3.12 an error raised in C is its text until somebody looks at it.
+  if (is_exactly(python, error, python.PyUnicode_Type)) return {"", text_of(python, error), {}};
+  return {kind_of(python, error), text_of_error(python, error), {}};
 }
 
 void at_exit(void (*function)(const Uncaught* error)) {

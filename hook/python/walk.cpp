@@ -1,17 +1,14 @@
 #include "hook/python/walk.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 #include <utility>
-
-#include "hook/python/text.h"
 
 namespace device_audit::python {
 namespace {
 
 constexpr std::ptrdiff_t kWidest = 1024;  // items of one container
-constexpr int kDeepestClass = 16;         // bases of bases
+constexpr std::size_t kMostBases = 64;    // of one class
 
 // Numbers of the stable ABI.
 constexpr unsigned long kHeapType = 1UL << 9;  // Py_TPFLAGS_HEAPTYPE: what a class written in Python is
@@ -21,6 +18,15 @@ constexpr int kBasesSlot = 49;                 // Py_tp_bases
 Object* dict_of(const Api& python, Object* object) {
   Object** place = python._PyObject_GetDictPtr(object);
   return place ? *place : nullptr;
+}
+
+// Of a string; "" where it is no UTF-8. Lives as long as the string.
+std::string_view view_of(const Api& python, Object* string) {
+  std::ptrdiff_t size = 0;
+  const char* bytes = python.PyUnicode_AsUTF8AndSize(string, &size);
+  if (bytes) return {bytes, static_cast<std::size_t>(size)};
+  python.PyErr_Clear();
+  return {};
 }
 
 // A module's hooks hold no tensor that has a name.
@@ -65,6 +71,10 @@ bool Walk::is_a(Object* object, Base base) const {
   return bases_[base] && python_.PyType_IsSubtype(its_type.get(), bases_[base]);
 }
 
+bool Walk::is_written_in_python(Object* its_type) const {
+  return (python_.PyType_GetFlags(its_type) & kHeapType) != 0;
+}
+
 const Walk::Class& Walk::class_of(Object* object) {
   const Reference its_type(python_, python_.PyObject_Type(object));
   const auto [place, is_new] = classes_.try_emplace(its_type.get());
@@ -73,16 +83,13 @@ const Walk::Class& Walk::class_of(Object* object) {
   for (std::size_t base = 0; base < kBases; ++base) {
     its.derives[base] = bases_[base] && python_.PyType_IsSubtype(its_type.get(), bases_[base]);
   }
-  const bool is_written_in_python = (python_.PyType_GetFlags(its_type.get()) & kHeapType) != 0;
   const bool is_left_alone = its.derives[tensor] || its.derives[type] || its.derives[python_module];
-  its.has_attributes = !is_left_alone && (is_written_in_python || its.derives[name_space]);
-  if (its.has_attributes) read_class(its_type.get(), its, 0);
+  its.has_attributes = !is_left_alone && (is_written_in_python(its_type.get()) || its.derives[name_space]);
+  if (its.has_attributes) read_class(its_type.get(), its);
   return its;
 }
 
-void Walk::read_class(Object* its_type, Class& into, int depth) const {
-  const bool is_written_in_python = (python_.PyType_GetFlags(its_type) & kHeapType) != 0;
-  if (!is_written_in_python || its_type == bases_[module] || depth > kDeepestClass) return;
+void Walk::read_attributes(Object* its_type, Class& into) const {
   std::ptrdiff_t position = 0;
   Object* name;
   Object* value;
@@ -91,11 +98,24 @@ void Walk::read_class(Object* its_type, Class& into, int depth) const {
     if (!is_a(name, string)) continue;
     if (is_a(value, tensor)) into.tensors.push_back({name, value});
     const bool may_be_fields = into.derives[tuple] && !into.fields && is_a(value, tuple);
-    if (may_be_fields && text_of(python_, name) == "_fields") into.fields = value;
+    if (may_be_fields && view_of(python_, name) == "_fields") into.fields = value;
   }
-  auto* bases = static_cast<Object*>(python_.PyType_GetSlot(its_type, kBasesSlot));
-  const std::ptrdiff_t count = bases ? python_.PyTuple_Size(bases) : 0;
-  for (std::ptrdiff_t i = 0; i < count; ++i) read_class(python_.PyTuple_GetItem(bases, i), into, depth + 1);
+}
+
+// And its bases, each once, however often it is a base of theirs.
+void Walk::read_class(Object* its_type, Class& into) const {
+  std::vector<Object*> classes{its_type};
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    Object* one = classes[i];
+    if (!is_written_in_python(one) || one == bases_[module]) continue;
+    read_attributes(one, into);
+    auto* bases = static_cast<Object*>(python_.PyType_GetSlot(one, kBasesSlot));
+    const std::ptrdiff_t count = bases ? python_.PyTuple_Size(bases) : 0;
+    for (std::ptrdiff_t j = 0; j < count && classes.size() < kMostBases; ++j) {
+      Object* base = python_.PyTuple_GetItem(bases, j);
+      if (std::ranges::find(classes, base) == classes.end()) classes.push_back(base);
+    }
+  }
 }
 
 Kind Walk::kind_of(Object* object) {
@@ -129,7 +149,7 @@ void Walk::add_attributes(Object* object, const Class& its) {
   Object* value;
   while (attributes && python_.PyDict_Next(attributes, &position, &key, &value)) {
     if (!is_a(key, string)) continue;
-    const std::string name = text_of(python_, key);
+    const std::string_view name = view_of(python_, key);
     if (its.derives[module] && is_for_hooks(name)) continue;
     const auto* store = std::ranges::find_if(
         Store::all, [&](const Store& one) { return its.derives[one.of] && one.attribute == name; });
@@ -144,24 +164,24 @@ void Walk::add_attributes(Object* object, const Class& its) {
 void Walk::add_items(Object* object, Role role) {
   const Class& its = class_of(object);
   const std::ptrdiff_t most = role == Role::item ? kWidest : looks_left_;
+  std::ptrdiff_t index = 0;
   if (its.derives[dict]) {
     std::ptrdiff_t position = 0;
     Object* key;
     Object* value;
-    for (std::ptrdiff_t i = 0; i < most && python_.PyDict_Next(object, &position, &key, &value); ++i) {
+    while (index++ < most && python_.PyDict_Next(object, &position, &key, &value)) {
       if (!add({role, key, 0, value})) return;
     }
   } else if (its.derives[list]) {
     const std::ptrdiff_t count = std::min(python_.PyList_Size(object), most);
-    for (std::ptrdiff_t i = 0; i < count && add({role, nullptr, i, python_.PyList_GetItem(object, i)}); ++i) {
-    }
+    while (index < count && add({role, nullptr, index, python_.PyList_GetItem(object, index)})) ++index;
   } else if (its.derives[tuple]) {
     const std::ptrdiff_t count = std::min(python_.PyTuple_Size(object), most);
-    const std::ptrdiff_t named = its.fields ? python_.PyTuple_Size(its.fields) : 0;
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-      Object* field = i < named ? python_.PyTuple_GetItem(its.fields, i) : nullptr;
-      if (!add({field ? Role::attribute : role, field, i, python_.PyTuple_GetItem(object, i)})) return;
+    const std::ptrdiff_t named = its.fields ? std::min(python_.PyTuple_Size(its.fields), count) : 0;
+    for (; index < named; ++index) {
+      add({Role::attribute, python_.PyTuple_GetItem(its.fields, index), 0, python_.PyTuple_GetItem(object, index)});
     }
+    while (index < count && add({role, nullptr, index, python_.PyTuple_GetItem(object, index)})) ++index;
   }
 }
 

@@ -75,7 +75,9 @@ class Walk {
 
   bool is_a(Object* object, Base base) const;
   const Class& class_of(Object* object);
-  void read_class(Object* its_type, Class& into, int depth) const;
+  bool is_written_in_python(Object* its_type) const;
+  void read_attributes(Object* its_type, Class& into) const;
+  void read_class(Object* its_type, Class& into) const;
   bool add(const Member& member);
   void add_attributes(Object* object, const Class& its);
   void add_items(Object* object, Role role);

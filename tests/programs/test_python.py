@@ -1,4 +1,4 @@
-"""Python programs: nothing that a program can see of its objects, and none of PyTorch's ways to run operators, changes."""
+"""Python programs: what a program can see of its objects stays, and each of PyTorch's ways to run operators works."""
 
 from __future__ import annotations
 
