@@ -16,15 +16,13 @@ struct Sought {
 };
 
 struct Named {
-  // As it is written in the frame where it was found: `labels`, `batch['labels']`, `self.mask`,
-  // `model.layers[3].weight`.
-  // `[...]` stands for a key that is neither a string nor an integer. "": not found.
+  // As it is written in the frame where it was found: `labels`, `batch['labels']`, `model.layers[3].weight`. `[...]`
+  // stands for a key that is neither an integer nor a short printable string. "": not found.
   std::string name;
   int frame = -1;            // index in the stack() of the same moment: where `name` holds
   bool same_object = false;  // the tensor itself was found; false: one that shares its storage (a view, `.data`)
 
-  // What it, or else what shares its storage, is in the nn.Module that holds it. All false: no module in sight holds
-  // it.
+  // What it, or else what shares its storage, is in the nn.Module in sight that holds it. All false: none does.
   bool parameter = false;
   bool buffer = false;
   bool plain_attribute = false;  // registered as neither, so that `.to()` leaves it behind

@@ -24,6 +24,8 @@ def test_an_operator_whose_operands_agree(alone: Run, audited: Run, programs: Pa
     assert counted(alone(program, "observe")).stdout == NOTHING
     outcome = counted(audited(program))
     assert outcome.stdout == NOTHING
+    (totals,) = outcome.journal.of_type("observed")
+    assert 2000 <= totals["operators"] <= 2020
     assert outcome.journal.findings == []
     assert outcome.blocks == []
 
