@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from .conftest import Program, Runner
 
 Write = Callable[[str], Program]
@@ -174,7 +172,6 @@ def test_backward(program: Write, audited: Runner) -> None:
     assert finding["error"] == outcome.error
 
 
-@pytest.mark.xfail(strict=True, reason="an error that passes through Python inside an operator passes for caught there")
 def test_gradient_hook(program: Write, audited: Runner) -> None:
     source = program("""
         import torch

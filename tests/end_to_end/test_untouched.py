@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -98,8 +99,9 @@ def test_settings_that_are_wrong(program: Write, alone: Runner, preloaded: Runne
     expected = alone(source)
     outcome = preloaded(source, DEVICE_AUDIT_FORMAT="json", DEVICE_AUDIT_MODE="fast", DEVICE_AUDIT_COLOUR="red")
     assert (outcome.returncode, outcome.stdout) == (0, expected.stdout)
-    warnings = outcome.stderr.splitlines()
+    *warnings, conclusion = outcome.stderr.splitlines()
     assert len(warnings) == 2
+    assert re.fullmatch(r"device-audit: no mismatch; \d+ operators observed; see .*/report.json or run: .*", conclusion)
     assert "DEVICE_AUDIT_COLOUR" in outcome.stderr
     assert "full, adaptive, errors" in outcome.stderr
     assert outcome.report["processes"][0]["mode"] == "full"
