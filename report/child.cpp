@@ -95,7 +95,8 @@ std::vector<std::string> clean_environment() {
 Answer ask(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
            std::chrono::seconds limit) {
   // Files in memory, so that nobody has to read while the program writes.
-  const int output = memfd_create("output", MFD_CLOEXEC), errors = memfd_create("errors", MFD_CLOEXEC);
+  const int output = memfd_create("output", MFD_CLOEXEC);
+  const int errors = memfd_create("errors", MFD_CLOEXEC);
   Answer answer;
   if (output < 0 || errors < 0) {
     answer.error = errno;
@@ -133,7 +134,7 @@ std::string find_program(const std::string& name) {
   while (!rest.empty()) {
     const std::string folder(rest.substr(0, rest.find(':')));
     rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+    std::string path = (folder.empty() ? "." : folder) + "/" + name;
     if (is_program(path)) return path;
   }
   return "";

@@ -105,7 +105,7 @@ class Build {
                                           "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
                                           "-DDEVICE_AUDIT_PYTHON=" + python.path};
     // The adapter shares std::string with torch.
-    if (python.torch.cxx11_abi == false) arguments.push_back("-DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0");
+    if (python.torch.cxx11_abi == false) arguments.emplace_back("-DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0");
     ready_ = run(arguments);
   }
   ~Build() {

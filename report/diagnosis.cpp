@@ -203,7 +203,8 @@ std::string diagnosis(const Facts& facts) {
 }
 
 std::string settings_in_force(const std::vector<Variable>& variables) {
-  std::size_t name = 0, value = std::string_view("in force").size();
+  std::size_t name = 0;
+  std::size_t value = std::string_view("in force").size();
   std::vector<std::pair<std::string, std::string>> rows;  // value in force, what is to be said of it
   for (const Setting& each : settings) {
     const auto given = std::find_if(variables.begin(), variables.end(),

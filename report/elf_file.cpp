@@ -42,7 +42,9 @@ class ElfFile {
       if (!data) continue;
       const char* bytes = static_cast<const char*>(data->d_buf);
       GElf_Nhdr note;
-      std::size_t name = 0, descriptor = 0, next = 0;
+      std::size_t name = 0;
+      std::size_t descriptor = 0;
+      std::size_t next = 0;
       for (std::size_t at = 0; (next = gelf_getnote(data, at, &note, &name, &descriptor)) > 0; at = next) {
         const std::size_t length = note.n_namesz ? note.n_namesz - 1 : 0;  // without its final zero
         visit(std::string_view(bytes + name, length), note.n_type, std::string_view(bytes + descriptor, note.n_descsz));

@@ -81,7 +81,7 @@ std::filesystem::path simulated_folder() {
       return !in_cache || status.st_uid == geteuid() || status.st_uid == 0;
     });
   };
-  if (const auto folder = library_folder(); is_whole(folder, false)) return folder;
+  if (auto folder = library_folder(); is_whole(folder, false)) return folder;
   const auto cache = cache_folder();
   if (cache.empty() || !is_whole(simulated_folder_in(cache), true) || !is_of_this_version(simulated_folder_in(cache))) {
     return {};

@@ -49,7 +49,7 @@ std::string find_python(const std::string& named) {
     return find_program(std::filesystem::is_directory(named, error) ? named + "/bin/python" : named);
   }
   if (const char* active = std::getenv("VIRTUAL_ENV"); active && *active) {
-    const std::string path = find_program(std::string(active) + "/bin/python");
+    std::string path = find_program(std::string(active) + "/bin/python");
     if (!path.empty()) return path;
   }
   return find_program("python3");
