@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hook/elf.h"
 #include "hook/object_list.h"
 
 namespace device_audit::python {
@@ -55,11 +56,13 @@ unsigned long long libraries_mapped() {
   return count;
 }
 
-// Collected first and opened afterwards: nothing of ours is held while the loader's lock is (pitfall P4).
-std::vector<std::string> mapped_libraries() {
+// The mapped files that have the C API, "" for the program itself; collected first and opened afterwards (pitfall P4).
+// Without one the loader is not asked at all: it may be in the middle of a dlopen whose constructors wait for this
+// thread.
+std::vector<std::string> mapped_pythons() {
   std::vector<std::string> names;
   hook::ObjectList::walk([&](const dl_phdr_info& info) {
-    if (*info.dlpi_name) names.emplace_back(info.dlpi_name);
+    if (core::exported_function(core::loaded_object(info), "Py_GetVersion")) names.emplace_back(info.dlpi_name);
     return true;
   });
   return names;
@@ -68,8 +71,11 @@ std::vector<std::string> mapped_libraries() {
 // In the global scope, as in the `python` program; else in a libpython that a program opened for itself alone
 // (RTLD_LOCAL).
 std::unique_ptr<const Api> search() {
+  const std::vector<std::string> names = mapped_pythons();
+  if (names.empty()) return nullptr;
   if (auto python = load(RTLD_DEFAULT)) return python;
-  for (const std::string& name : mapped_libraries()) {
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
     void* library = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (!library) continue;
     if (auto python = load(library)) return python;  // and stays open: its functions are kept

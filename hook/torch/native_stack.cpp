@@ -1,7 +1,6 @@
 #include "hook/torch/native_stack.h"
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 
 #include "hook/object_list.h"
 #include "hook/torch/core.h"
+#include "hook/torch/exported_names.h"
 
 namespace device_audit::hook {
 namespace {
@@ -65,20 +65,33 @@ std::string own_executable() {
   return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : "";
 }
 
-std::string exported_name(std::uintptr_t address) {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_sname == nullptr) return "";
+std::string demangled(const std::string& name) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> demangled(
-      abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), &std::free);
-  return demangled ? demangled.get() : info.dli_sname;
+  const std::unique_ptr<char, decltype(&std::free)> readable(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return readable ? readable.get() : name;
+}
+
+bool is_in(const Loaded& loaded, std::uintptr_t address) {
+  return address >= loaded.start && address < loaded.end;
+}
+
+// Our own libraries. Those that can be on a stack are there from the start.
+const std::vector<Loaded>& our_own() {
+  static const auto* const ours = [] {
+    auto* found = new std::vector<Loaded>;
+    ObjectList::walk([&](const dl_phdr_info& info) {
+      const std::string_view path = info.dlpi_name;
+      if (path.substr(path.rfind('/') + 1).starts_with("libdevice_audit")) found->push_back(loaded_from(info));
+      return true;
+    });
+    return found;
+  }();
+  return *ours;
 }
 
 bool is_our_own(std::uintptr_t address) {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr) return false;
-  const std::string_view path = info.dli_fname;
-  return path.substr(path.rfind('/') + 1).starts_with("libdevice_audit");
+  return std::ranges::any_of(our_own(), [&](const Loaded& loaded) { return is_in(loaded, address); });
 }
 
 }  // namespace
@@ -97,30 +110,32 @@ std::vector<std::uintptr_t> native_stack() {
 }
 
 void locate(const std::vector<std::uintptr_t>& addresses, Finding& finding) {
-  std::vector<Loaded> loaded;
+  for (const std::uintptr_t address : addresses) {
+    finding.native.emplace_back();
+    finding.native.back().offset = address;
+  }
   ObjectList::walk([&](const dl_phdr_info& info) {
-    loaded.push_back(loaded_from(info));
+    const Loaded loaded = loaded_from(info);
+    std::vector<std::size_t> inside;
+    std::vector<std::uintptr_t> called;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      // A return address may be the first byte after a function that does not return (P33).
+      if (!is_in(loaded, addresses[i] - 1)) continue;
+      inside.push_back(i);
+      called.push_back(addresses[i] - 1);
+    }
+    if (inside.empty()) return true;
+    const std::vector<std::string> names = exported_names(info, called);
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      NativeFrame& frame = finding.native[inside[i]];
+      frame.library = static_cast<int>(finding.libraries.size());
+      frame.offset = addresses[inside[i]] - loaded.base;
+      frame.function = names[i];
+    }
+    finding.libraries.push_back({loaded.path.empty() ? own_executable() : loaded.path, loaded.build_id});
     return true;
   });
-  std::vector<int> index(loaded.size(), -1);
-  for (const std::uintptr_t address : addresses) {
-    // A return address may be the first byte after a function that does not return (P33).
-    const std::uintptr_t called = address - 1;
-    NativeFrame frame;
-    frame.offset = address;
-    for (std::size_t i = 0; i < loaded.size(); ++i) {
-      if (called < loaded[i].start || called >= loaded[i].end) continue;
-      if (index[i] < 0) {
-        index[i] = static_cast<int>(finding.libraries.size());
-        finding.libraries.push_back({loaded[i].path.empty() ? own_executable() : loaded[i].path, loaded[i].build_id});
-      }
-      frame.library = index[i];
-      frame.offset = address - loaded[i].base;
-      break;
-    }
-    frame.function = exported_name(called);
-    finding.native.push_back(std::move(frame));
-  }
+  for (NativeFrame& frame : finding.native) frame.function = demangled(frame.function);
 }
 
 }  // namespace device_audit::hook

@@ -10,6 +10,7 @@
 #include "hook/python/stack.h"
 #include "hook/torch/core.h"
 #include "hook/torch/findings.h"
+#include "hook/torch/native_stack.h"
 #include "hook/torch/observer.h"
 
 namespace device_audit::hook {
@@ -83,6 +84,7 @@ void start(device_audit_part* part) {
     const Unobserved unobserved;
     guarded("the error that ended the program", [&] { program_ended(error); });
   });
+  native_stack();  // the unwinder loads and allocates at its first use (P32)
   findings_start();
   observe();
 }

@@ -84,6 +84,21 @@ def test_ways_to_run_operators(same: Run, script) -> None:
     assert backward == {"backward"}
 
 
+def test_errors_through_kernels_in_python(same: Run, script) -> None:
+    """The one operator that raised is the finding, however often its error changes between Python and C++."""
+    outcome = same(*script("python_kernels.py"))
+    assert outcome.stdout == "200 raised\n"
+    # Each line is one finding, whichever mode it was in.
+    assert outcome.journal.summary == [("mismatch", "aten::copy_", 100), ("mismatch", "aten::add", 100)]
+    assert [each["error"] for each in outcome.journal.findings] == [
+        "Cannot copy out of meta tensor; no data!",
+        "Tensor on device meta is not on the expected device cpu!",
+    ]
+    assert all(
+        [operand["device"] for operand in each["operands"]] == ["cpu", "meta"] for each in outcome.journal.findings
+    )
+
+
 def test_code_that_is_gone(same: Run, script) -> None:
     """Code that is compiled, run and freed, as in a notebook: the next one may lie at the same address."""
     outcome = same(*script("cells.py"))
